@@ -1,0 +1,95 @@
+# simt: `make run` trains the tutorial's PyTorch program on real MNIST, `make test` runs the tests.
+# Both do all their set-up from a clean clone (private .venv, build). See CONTRIBUTING.md.
+#   make test T=name   the tests whose name or file contains `name`
+#   make check         format, lint, layers, size, and the tests once more under ASan + UBSan
+#   make bench         speed against other libraries, in turns
+#   make build         the development build, linked into python/simt (use with PYTHONPATH=python)
+#   make format        formats C and Python; make coverage: regenerates docs/coverage
+
+PY := .venv/bin/python
+# meson and ninja of the private environment first
+export PATH := $(CURDIR)/.venv/bin:$(PATH)
+NINJA = .venv/bin/ninja
+SOURCES := $(shell find src include python meson.build pyproject.toml -type f \
+             -not -name '*.pyc' -not -name '*.so' 2>/dev/null)
+C_FILES = $(shell find src include tests -name '*.[ch]' -not -path '*/generated/*' -type f)
+PY_DIRS = $(wildcard python tests tools examples bench)
+PYTEST = -m pytest -q -p no:cacheprovider
+T ?=
+SELECT = $(if $(T),$(if $(wildcard $(T)),$(T),tests -k "$(T)"),tests)
+# The C compiler's own copy of the sanitizer's library, loaded before the (uninstrumented) Python.
+ASAN_LIB = $(shell $${CC:-cc} -print-file-name=libasan.so)
+
+.PHONY: run test check bench build format coverage install clean \
+        check-format check-lint check-static check-layers check-size check-sanitize
+
+run: install
+	.venv/bin/simt run examples/mnist_pytorch.py
+
+test: build
+	PYTHONPATH=python $(PY) $(PYTEST) $(SELECT)
+
+check: check-format check-lint check-layers check-static check-size check-sanitize
+
+bench: install
+	@if [ -f bench/run.py ]; then $(PY) bench/run.py $(ARGS); else echo "bench: not there yet"; fi
+
+# --- set-up and builds ---------------------------------------------------------------------------
+
+.venv/.ready: tools/setup.sh tools/requirements-test.txt
+	@tools/setup.sh
+
+.venv/.ready-check: .venv/.ready tools/requirements-check.txt
+	@tools/setup.sh check
+
+# Development build: optimised, assertions on.
+build: .venv/.ready
+	@[ -f build/build.ninja ] || .venv/bin/meson setup build >/dev/null
+	@$(NINJA) -C build --quiet
+	@$(PY) tools/link_core.py build
+
+# The package as a user gets it (release, assertions off), in the private environment.
+install: .venv/.installed
+.venv/.installed: .venv/.ready $(SOURCES)
+	@echo "simt: building and installing into .venv" >&2
+	@$(PY) -m pip install -q --no-build-isolation --no-deps --force-reinstall -Cbuild-dir=build-release .
+	@touch $@
+
+# --- checks --------------------------------------------------------------------------------------
+
+check-format: .venv/.ready-check
+	@$(if $(C_FILES),.venv/bin/clang-format --dry-run -Werror $(C_FILES),true)
+	@.venv/bin/ruff format -q --check $(PY_DIRS)
+
+check-lint: .venv/.ready-check
+	@.venv/bin/ruff check -q $(PY_DIRS)
+
+check-static: .venv/.ready-check
+	@tools/check_static.sh
+
+check-layers: .venv/.ready
+	@$(PY) tools/check_layers.py
+
+check-size: .venv/.ready
+	@$(PY) tools/check_size.py --wheel
+
+check-sanitize: .venv/.ready
+	@[ -f build-asan/build.ninja ] || .venv/bin/meson setup build-asan \
+	    -Db_sanitize=address,undefined -Db_lundef=false >/dev/null
+	@$(NINJA) -C build-asan --quiet
+	@$(PY) tools/link_core.py build-asan --tree
+	PYTHONPATH=build-asan/python SIMT_SANITIZE=1 LD_PRELOAD="$(ASAN_LIB)" \
+	    ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 \
+	    UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1 PYTHONMALLOC=malloc \
+	    $(PY) $(PYTEST) $(SELECT)
+
+format: .venv/.ready-check
+	@$(if $(C_FILES),.venv/bin/clang-format -i $(C_FILES),true)
+	@.venv/bin/ruff format -q $(PY_DIRS)
+	@.venv/bin/ruff check -q --fix $(PY_DIRS)
+
+coverage: build
+	@PYTHONPATH=python $(PY) tools/gen_coverage.py
+
+clean:
+	rm -rf build build-* dist python/simt/_core*.so

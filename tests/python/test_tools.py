@@ -1,0 +1,100 @@
+"""The repository's own tools: layer rules, size report, package list."""
+
+import importlib.util
+import os
+
+import pytest
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+
+def load(name):
+    spec = importlib.util.spec_from_file_location(name, os.path.join(ROOT, "tools", name + ".py"))
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def write(root, files):
+    for name, text in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+
+HEADERS = {
+    "src/base/arena.h": "",
+    "src/ir/ir.h": '#include "base/arena.h"\n',
+    "src/graph/node.h": '#include "ir/ir.h"\n',
+    "src/backend/backend.h": '#include "ir/ir.h"\n',
+    "src/backend/vm/vm.h": '#include "backend/backend.h"\n#include "../backend.h"\n',
+    "src/backend/x64/x64.h": "",
+}
+
+
+@pytest.mark.parametrize(
+    "path, line, why",
+    [
+        ("src/ir/a.c", '#include "graph/node.h"', "a higher layer"),
+        ("src/opt/a.c", '#include "graph/node.h"', "the same layer"),
+        ("src/backend/vm/a.c", '#include "backend/x64/x64.h"', "siblings"),
+        ("src/array/a.c", "#include <Python.h>", "src/binding only"),
+        ("src/device/cuda/a.c", "#include <cuda.h>", "no CUDA header"),
+        ("src/ir/a.c", '#include "base/nothing.h"', "no such file"),
+        ("src/new/a.c", '#include "base/arena.h"', "not in the layer table"),
+    ],
+)
+def test_layers_offences(tmp_path, path, line, why):
+    write(tmp_path, HEADERS | {path: f"/* #include <Python.h>\n*/\n{line}\n"})
+    _, problems = load("check_layers").check(str(tmp_path))
+    assert len(problems) == 1
+    assert problems[0].startswith(f"{path}:3: ") and why in problems[0]
+
+
+def test_layers_allowed(tmp_path):
+    good = '#include "ir/ir.h"\n#include "base/arena.h"\n#include <stdio.h>\n'
+    files = {
+        "src/array/a.c": good + '#include "graph/node.h"\n',
+        "src/backend/table.c": '#include "vm/vm.h"\n#include "x64/x64.h"\n',
+        "src/binding/m.c": "#include <Python.h>\n",
+        "include/simt.h": "#include <stddef.h>\n",
+    }
+    write(tmp_path, HEADERS | files)
+    scanned, problems = load("check_layers").check(str(tmp_path))
+    assert problems == [] and len(scanned) == len(HEADERS) + 3
+
+
+def test_layers_of_this_repository():
+    _, problems = load("check_layers").check(ROOT)
+    assert problems == []
+
+
+def test_size_reports_long_files(tmp_path):
+    write(
+        tmp_path, {"src/a.c": "x\n" * 801, "src/b.c": "x\n" * 800, "src/generated/c.c": "x\n" * 999}
+    )
+    size = load("check_size")
+    assert size.long_files(str(tmp_path)) == [(801, "src/a.c")]
+    write(tmp_path, {"python/simt/a.py": "abc", "python/simt/__pycache__/b.pyc": "abc"})
+    assert size.package_bytes(str(tmp_path)) == 3
+
+
+def test_package_list_is_what_a_wheel_needs(tmp_path):
+    write(
+        tmp_path,
+        {
+            "simt/__init__.py": "",
+            "simt/torch/nn/__init__.py": "",
+            "simt/data/MNIST/raw/x.gz": "",
+            "simt/_core.cpython-311.so": "",
+            "simt/__pycache__/a.pyc": "",
+        },
+    )
+    files = load("list_package").package_files(str(tmp_path))
+    assert files == ["simt/__init__.py", "simt/data/MNIST/raw/x.gz", "simt/torch/nn/__init__.py"]
+
+
+def test_mnist_and_its_notice_are_in_the_package():
+    files = load("list_package").package_files(os.path.join(ROOT, "python"))
+    raw = [f for f in files if f.startswith("simt/data/MNIST/raw/")]
+    assert len(raw) == 4 and "simt/data/MNIST/NOTICE" in files
