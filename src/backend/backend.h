@@ -1,0 +1,24 @@
+/* A back end turns one optimised IR function into a code for blocks of a given size. */
+#ifndef SIMT_BACKEND_BACKEND_H
+#define SIMT_BACKEND_BACKEND_H
+
+#include "base/code.h"
+#include "base/status.h"
+#include "ir/ir.h"
+
+typedef struct backend_options {
+    uint32_t block[3];
+    const char *isa; /* "generic", "avx2", "avx512" or NULL: the widest of this machine */
+} backend_options;
+
+typedef struct backend {
+    const char *name;
+    /* Required. `f` is verified and optimised and stays the caller's; *out is the caller's to destroy. */
+    simt_status (*compile)(const ir_func *f, const backend_options *options, code **out);
+    /* Optional: whether an op on operands of this type has code. NULL: all. */
+    bool (*supports)(ir_op op, ir_type type);
+} backend;
+
+extern const backend backend_vm;
+
+#endif

@@ -1,0 +1,66 @@
+/* Bump allocation in chunks that double, from 4 KB. */
+#include "base/arena.h"
+
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct arena_chunk {
+    arena_chunk *next;
+    size_t bytes;
+    _Alignas(16) char data[];
+};
+
+void arena_init(arena *a) { *a = (arena){0}; }
+
+void arena_deinit(arena *a) {
+    for (arena_chunk *chunk = a->chunks; chunk;) {
+        arena_chunk *next = chunk->next;
+        free(chunk);
+        chunk = next;
+    }
+    *a = (arena){0};
+}
+
+static char *arena_grow(arena *a, size_t bytes) {
+    size_t size = a->chunks ? a->chunks->bytes * 2 : 4096;
+    if (size > (1u << 20)) size = 1u << 20;
+    if (size < bytes) size = bytes;
+    arena_chunk *chunk = malloc(sizeof *chunk + size);
+    if (!chunk) return NULL;
+    *chunk = (arena_chunk){a->chunks, size};
+    a->chunks = chunk;
+    a->bytes += size;
+    a->next = chunk->data;
+    a->end = chunk->data + size;
+    return a->next;
+}
+
+void *arena_alloc(arena *a, size_t bytes) {
+    if (bytes > SIZE_MAX / 4) return NULL;
+    bytes = (bytes + 15) & ~(size_t)15;
+    if ((size_t)(a->end - a->next) < bytes && !arena_grow(a, bytes)) return NULL;
+    char *memory = a->next;
+    a->next += bytes;
+    return memset(memory, 0, bytes);
+}
+
+char *arena_strdup(arena *a, const char *text) {
+    size_t bytes = strlen(text) + 1;
+    char *copy = arena_alloc(a, bytes);
+    return copy ? memcpy(copy, text, bytes) : NULL;
+}
+
+char *arena_printf(arena *a, const char *format, ...) {
+    va_list args, again;
+    va_start(args, format);
+    va_copy(again, args);
+    int length = vsnprintf(NULL, 0, format, args);
+    char *text = length < 0 ? NULL : arena_alloc(a, (size_t)length + 1);
+    if (text) vsnprintf(text, (size_t)length + 1, format, again);
+    va_end(again);
+    va_end(args);
+    return text;
+}

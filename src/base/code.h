@@ -1,0 +1,48 @@
+/* The compiled artifact and its calling convention: where compilers and devices meet.
+ *
+ * A block function runs the threads of one block and is resumable: it returns DONE, YIELD (its budget
+ * is used up, or it waits for something another block must do; calling it again with the same frame
+ * goes on) or FAULT (the fault record is filled; the block is abandoned). Starting a block: the frame
+ * is handed over with `resume` false. Frames are 64-byte aligned, `frame_bytes` each, and hold all
+ * state of a running block, shared memory included; code never allocates.
+ */
+#ifndef SIMT_BASE_CODE_H
+#define SIMT_BASE_CODE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef enum code_result { CODE_DONE, CODE_YIELD, CODE_FAULT } code_result;
+
+/* A fault of the user's program (index out of range, ...): the first in block order is reported. */
+typedef struct code_fault {
+    bool set;
+    uint32_t number;    /* imm of the IR's fault instruction */
+    uint32_t line;      /* of the user's source */
+    uint64_t block;     /* flat block number */
+    uint32_t thread;    /* flat thread number in the block */
+    int64_t values[4];  /* operands of the fault instruction */
+} code_fault;
+
+typedef struct code_launch {
+    uint32_t grid[3], block[3];
+    const uint64_t *args; /* one per parameter: the bits of the value, zero-extended */
+    size_t shared_bytes;  /* dynamic shared memory, beyond what the code itself needs */
+} code_launch;
+
+typedef struct code code;
+struct code {
+    /* block: flat block number, x fastest. budget: decremented by work done (about one per loop round
+     * per gang); at zero the code returns YIELD. */
+    code_result (*run)(const code *self, const code_launch *launch, void *frame, uint64_t block, bool resume,
+                       int64_t *budget, code_fault *fault);
+    void (*destroy)(code *self);
+    size_t frame_bytes;      /* for this code's block size (fixed when it was compiled) */
+    uint32_t block[3];       /* the block size it was compiled for */
+    uint32_t nparams;
+    uint64_t cost_per_block; /* rough ns, for the choice between one thread and the pool; 0 unknown */
+    const char *name, *file; /* owned by the code */
+};
+
+#endif

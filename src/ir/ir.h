@@ -1,0 +1,180 @@
+/* The intermediate representation. Read this and ops.def first.
+ *
+ * A function is one kernel: typed, structured SSA with per-thread (SPMD) meaning. Its body is a region:
+ * a list of instructions ending in a terminator (br, continue, return). Three instructions own regions:
+ *
+ *   %r = block -> (types) { ... br %block(values) }          results = the values of the br taken
+ *   %r = loop (%x = init, ...) -> (types) { ... continue %loop(values) ... br %loop(values) }
+ *   %r = if %c -> (types) { ... br %if(values) } else { ... br %if(values) }
+ *
+ * br and continue may name *any* enclosing construct (continue: any enclosing loop), so that break, early
+ * exit, switch and && need no flags. There are no other jumps. A terminator is the last instruction of
+ * its region, and only there. A region sees the values of the regions around it (dominance is nesting
+ * plus order). Each value has one type. Each instruction has the user's source position.
+ *
+ * Memory: everything of a function lives in its arena, also dead instructions; ir_func_free ends all.
+ */
+#ifndef SIMT_IR_IR_H
+#define SIMT_IR_IR_H
+
+#include "base/arena.h"
+#include "base/dtype.h"
+#include "base/status.h"
+#include "base/strbuf.h"
+
+#include <stdint.h>
+
+typedef enum ir_type {
+    IR_VOID,
+    IR_I1, IR_I8, IR_I16, IR_I32, IR_I64,
+    IR_F16, IR_BF16, IR_F32, IR_F64,
+    /* pointers, 64 bits; the space is in the type */
+    IR_PTR_GLOBAL, IR_PTR_SHARED, IR_PTR_LOCAL, IR_PTR_CONST, IR_PTR_GENERIC,
+    IR_TYPE_COUNT
+} ir_type;
+
+static inline bool ir_type_is_int(ir_type t) { return t >= IR_I1 && t <= IR_I64; }
+static inline bool ir_type_is_float(ir_type t) { return t >= IR_F16 && t <= IR_F64; }
+static inline bool ir_type_is_ptr(ir_type t) { return t >= IR_PTR_GLOBAL && t <= IR_PTR_GENERIC; }
+/* Bytes of a value in memory; i1 takes one byte, 0 or 1. */
+size_t ir_type_bytes(ir_type t);
+unsigned ir_type_bits(ir_type t);
+const char *ir_type_name(ir_type t); /* "i32", "f16", "ptr.global" */
+ir_type ir_type_of_dtype(dtype dt);  /* bool is kept in memory and registers as i8 holding 0 or 1 */
+
+typedef enum ir_op {
+#define OP(id, name, operands, types, result, flags, meaning) IR_##id,
+#include "ir/ops.def"
+#undef OP
+    IR_OP_COUNT
+} ir_op;
+
+typedef struct ir_op_info {
+    const char *name, *meaning;
+    int8_t operands; /* -1: any number */
+    char types, result;
+    bool pure, reads, writes, control, commutative, convergent, special;
+} ir_op_info;
+extern const ir_op_info ir_op_table[IR_OP_COUNT];
+
+/* imm of IR_SPECIAL */
+typedef enum ir_special {
+    IR_TID_X, IR_TID_Y, IR_TID_Z,          /* thread in block */
+    IR_CTAID_X, IR_CTAID_Y, IR_CTAID_Z,    /* block in grid */
+    IR_NTID_X, IR_NTID_Y, IR_NTID_Z,       /* threads per block */
+    IR_NCTAID_X, IR_NCTAID_Y, IR_NCTAID_Z, /* blocks in grid */
+    IR_SPECIAL_COUNT
+} ir_special;
+
+/* imm of memory operations */
+typedef enum ir_order { IR_PLAIN, IR_VOLATILE, IR_RELAXED, IR_ACQUIRE, IR_RELEASE, IR_ACQ_REL } ir_order;
+typedef enum ir_scope { IR_SCOPE_BLOCK, IR_SCOPE_DEVICE, IR_SCOPE_SYSTEM } ir_scope;
+#define IR_MEM(order, scope) ((uint64_t)(order) | (uint64_t)(scope) << 8)
+#define IR_MEM_ORDER(imm) ((ir_order)((imm) & 255))
+
+typedef struct ir_pos {
+    uint32_t line, column; /* from 1; 0 unknown. The file is the function's. */
+} ir_pos;
+
+typedef struct ir_inst ir_inst;
+typedef struct ir_region ir_region;
+
+typedef struct ir_value {
+    ir_type type;
+    uint32_t id;       /* dense in the function; ir_func_renumber makes it so again */
+    ir_inst *inst;     /* that makes it, or NULL */
+    ir_region *region; /* whose parameter it is (loop-carried, function parameter), or NULL */
+    uint32_t index;    /* among the results of inst or the parameters of region */
+    const char *name;  /* for printing, or NULL */
+    void *note;        /* a pass's own; meaningless between passes */
+} ir_value;
+
+struct ir_inst {
+    ir_op op;
+    uint16_t nargs, nresults;
+    ir_value **args;
+    ir_value *results; /* usually one or none; block, loop, if: any number */
+    uint64_t imm;      /* constant bits, ir_special, ir_mem, bytes, fault number */
+    ir_region *regions[2];
+    ir_inst *label;    /* br, continue: the construct they name */
+    ir_pos pos;
+    ir_inst *prev, *next;
+    ir_region *parent;
+    void *note;        /* a pass's own */
+};
+
+struct ir_region {
+    ir_value *params;  /* loop body: carried values; function body: the parameters */
+    uint32_t nparams;
+    ir_inst *first, *last;
+    ir_inst *owner;    /* NULL for the function's body */
+};
+
+typedef struct ir_func {
+    arena mem;
+    const char *name, *file; /* file: the user's source, or "" */
+    ir_region body;
+    uint32_t next_id;        /* ids given so far */
+    bool failed;             /* out of memory while building: the builder goes on with dummies */
+} ir_func;
+
+/* ---- making and freeing; a new function has no parameters yet ---- */
+ir_func *ir_func_new(const char *name, const char *file); /* NULL: no memory */
+void ir_func_free(ir_func *f);
+ir_value *ir_func_add_param(ir_func *f, ir_type type, const char *name);
+
+/* ---- building: a cursor that appends at the end of a region ---- */
+typedef struct ir_builder {
+    ir_func *f;
+    ir_region *at;
+    ir_inst *before; /* insert before this instruction, or NULL: at the end */
+    ir_pos pos;      /* given to what is added */
+} ir_builder;
+
+ir_builder ir_builder_at_end(ir_func *f, ir_region *region);
+ir_value *ir_const_int(ir_builder *b, ir_type type, int64_t value);
+ir_value *ir_const_float(ir_builder *b, ir_type type, double value); /* rounded to type */
+ir_value *ir_const_bits(ir_builder *b, ir_type type, uint64_t bits);
+ir_value *ir_special_value(ir_builder *b, ir_special which);
+/* Result types follow ops.def; these three serve every pure op with rule S, B, L. */
+ir_value *ir_unary(ir_builder *b, ir_op op, ir_value *a);
+ir_value *ir_binary(ir_builder *b, ir_op op, ir_value *a, ir_value *c);
+ir_value *ir_ternary(ir_builder *b, ir_op op, ir_value *a, ir_value *c, ir_value *d);
+ir_value *ir_select(ir_builder *b, ir_value *cond, ir_value *yes, ir_value *no);
+ir_value *ir_cast(ir_builder *b, ir_op op, ir_type to, ir_value *a); /* rule T with one operand */
+ir_value *ir_ptradd(ir_builder *b, ir_value *ptr, ir_value *bytes);
+ir_value *ir_alloc(ir_builder *b, ir_type ptr_type, size_t bytes);
+ir_value *ir_load(ir_builder *b, ir_type type, ir_value *ptr, uint64_t mem);
+void ir_store(ir_builder *b, ir_value *ptr, ir_value *value, uint64_t mem);
+ir_value *ir_atomic(ir_builder *b, ir_op op, ir_value *ptr, ir_value *v, ir_value *w, uint64_t mem);
+void ir_barrier(ir_builder *b);
+void ir_fence(ir_builder *b, ir_scope scope);
+void ir_fault(ir_builder *b, uint32_t number, ir_value **args, unsigned nargs);
+/* Constructs. The builder's cursor does not move: build inside with ir_builder_at_end(f, inst->regions[i]). */
+ir_inst *ir_block(ir_builder *b, const ir_type *results, unsigned nresults);
+ir_inst *ir_loop(ir_builder *b, ir_value **init, unsigned ninit, const ir_type *results, unsigned nresults);
+ir_inst *ir_if(ir_builder *b, ir_value *cond, const ir_type *results, unsigned nresults);
+void ir_br(ir_builder *b, ir_inst *label, ir_value **values, unsigned nvalues);
+void ir_continue(ir_builder *b, ir_inst *loop, ir_value **values, unsigned nvalues);
+void ir_return(ir_builder *b);
+/* The general form behind all of them (used by the parser and passes). */
+ir_inst *ir_inst_add(ir_builder *b, ir_op op, const ir_type *results, unsigned nresults, ir_value **args,
+                     unsigned nargs, uint64_t imm);
+
+/* ---- changing ---- */
+void ir_inst_remove(ir_inst *inst);                       /* unlink; its memory stays in the arena */
+void ir_inst_move_before(ir_inst *inst, ir_inst *before);
+void ir_replace_uses(ir_func *f, ir_value *old, ir_value *with); /* everywhere in f */
+void ir_func_renumber(ir_func *f);                        /* dense ids in program order */
+static inline ir_value *ir_result(ir_inst *inst) { return inst->results; }
+
+/* ---- printed form, parser, verifier ---- */
+void ir_print(const ir_func *f, strbuf *out);
+/* Parses one printed function. Failure: SIMT_ERR_IR_SYNTAX with line and column. */
+simt_status ir_parse(const char *text, ir_func **out);
+/* Types, dominance, labels, terminators. Failure: SIMT_ERR_IR_INVALID naming the instruction. */
+simt_status ir_verify(const ir_func *f);
+/* 64-bit hash of the printed structure (names and positions left out), for caches. */
+uint64_t ir_hash(const ir_func *f);
+
+#endif

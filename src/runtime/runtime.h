@@ -1,0 +1,43 @@
+/* The runtime instance: a device, a back end, a bounded cache of compiled kernels.
+ * compile.c holds the whole pipeline on one page: verify -> optimise -> back end (with SIMT_DUMP). */
+#ifndef SIMT_RUNTIME_RUNTIME_H
+#define SIMT_RUNTIME_RUNTIME_H
+
+#include "device/device.h"
+#include "ir/ir.h"
+
+typedef struct simt_runtime simt_runtime;
+
+simt_status runtime_new(int threads, simt_runtime **out);
+void runtime_free(simt_runtime *rt);
+device *runtime_device(simt_runtime *rt);
+
+/* Compiled kernels are counted; the cache holds one reference, the caller gets one. */
+typedef struct runtime_kernel {
+    code *code;
+    int refs;       /* atomic */
+    uint64_t key;
+} runtime_kernel;
+
+typedef struct runtime_compile_options {
+    uint32_t block[3];
+    bool contract;
+} runtime_compile_options;
+
+/* Compiles f, or finds the kernel compiled from an equal function (ir_hash and print compared). Takes
+ * f: it is freed in any case. */
+simt_status runtime_compile(simt_runtime *rt, ir_func *f, const runtime_compile_options *options,
+                            runtime_kernel **out);
+void runtime_kernel_ref(runtime_kernel *k);
+void runtime_kernel_unref(runtime_kernel *k);
+
+/* args: one 64-bit slot per parameter. Faults of the program come back in *fault (set). */
+simt_status runtime_launch(simt_runtime *rt, const runtime_kernel *k, const uint32_t grid[3], const uint64_t *args,
+                           size_t shared_bytes, code_fault *fault);
+
+/* Stage names as they happen ("verify", "fold", ..., "vm"), when SIMT_DUMP is set: written to stderr by the
+ * default sink; tests install their own. */
+typedef void (*runtime_dump_sink)(void *context, const char *stage, const char *text);
+void runtime_set_dump(simt_runtime *rt, runtime_dump_sink sink, void *context);
+
+#endif
