@@ -1,0 +1,40 @@
+// Loops over arrays of the device math functions, one set per instruction set.
+//
+// In: arrays of n elements, any alignment; dst may be the same pointer as a source, but must not
+// overlap it otherwise. Out: dst, the same bits from every set. A back end asks once for the table
+// of the instruction set it has chosen and calls through it.
+#pragma once
+#include <stddef.h>
+#include <stdint.h>
+
+typedef enum {
+    DEV_ISA_GENERIC, // whatever the compiler's default target is
+    DEV_ISA_AVX2,    // AVX2, FMA, F16C, BMI2
+    DEV_ISA_AVX512,  // AVX-512 F, DQ, BW, VL
+    DEV_ISA_COUNT,
+} dev_isa;
+
+typedef void dev_unary_f32(float *dst, const float *src, size_t n);
+typedef void dev_unary_f64(double *dst, const double *src, size_t n);
+typedef void dev_binary_f32(float *dst, const float *a, const float *b, size_t n);
+typedef void dev_binary_f64(double *dst, const double *a, const double *b, size_t n);
+
+#define DEV_ARITY_1(name)                                                                          \
+    dev_unary_f32 *name##_f32;                                                                     \
+    dev_unary_f64 *name##_f64;
+#define DEV_ARITY_2(name)                                                                          \
+    dev_binary_f32 *name##_f32;                                                                    \
+    dev_binary_f64 *name##_f64;
+
+typedef struct {
+#define X(name, arity, f32_ulp, f64_ulp) DEV_ARITY_##arity(name)
+#include "math.def"
+#undef X
+} dev_table;
+
+#undef DEV_ARITY_1
+#undef DEV_ARITY_2
+
+// The table of an instruction set, or NULL if this build does not have it. Whether the processor
+// can run it is the caller's to know.
+const dev_table *dev_table_get(dev_isa isa);

@@ -1,0 +1,190 @@
+"""Fits the polynomials of src/devlib (Remez exchange in mpmath) and prints them as C arrays.
+
+Each row of FITS names a function g, an interval, a weight w and a number of coefficients: the
+polynomial p minimises max |w * (p - g)|. Coefficients are rounded to the target type one at a
+time, lowest degree first, and the rest is fitted again, so that rounding costs nearly nothing.
+
+usage: python tools/fit_minimax.py [NAME ...]     (all rows take about a minute)
+"""
+
+import sys
+
+import mpmath as mp
+
+mp.mp.prec = 240
+
+
+def round_to(x, bits):
+    """x rounded to `bits` significant bits (ties do not matter here)."""
+    if x == 0:
+        return mp.mpf(0)
+    m, e = mp.frexp(x)
+    return mp.ldexp(mp.nint(mp.ldexp(m, bits)), int(e) - bits)
+
+
+def remez(g, w, lo, hi, n, low=0, tries=40):
+    """The best p = sum of c_k x^k, low <= k < low + n: coefficients and weighted error."""
+
+    def point(t):
+        return (lo + hi) / 2 - (hi - lo) / 2 * mp.cos(mp.pi * t)
+
+    nodes = [point(mp.mpf(2 * i + 1) / (2 * n + 2)) for i in range(n + 1)]
+    grid = [point(mp.mpf(i) / (24 * n)) for i in range(24 * n + 1)]
+    # where the weight is zero there is nothing to win, and a node there would say "error 0"
+    values = [(x, g(x), w(x)) for x in grid if abs(x) > (hi - lo) * mp.mpf("1e-5")]
+    best = None
+    for _ in range(tries):
+        a, b = mp.matrix(n + 1, n + 1), mp.matrix(n + 1, 1)
+        for i, x in enumerate(nodes):
+            wx = w(x)
+            for k in range(n):
+                a[i, k] = wx * x ** (low + k)
+            a[i, n] = (-1) ** i
+            b[i] = wx * g(x)
+        sol = mp.lu_solve(a, b)
+        coefs, level = [sol[k] for k in range(n)], abs(sol[n])
+        poly = coefs[::-1] + [0] * low
+        err = [(x, wx * (mp.polyval(poly, x) - gx)) for x, gx, wx in values]
+        worst = max(abs(e) for _, e in err)
+        if best is None or worst < best[1]:
+            best = coefs, worst
+        if worst < level * mp.mpf("1.01"):
+            break
+        # one extremum per run of equal sign; then keep the n + 1 neighbours with the largest ones
+        runs = []
+        for x, e in err:
+            if runs and (runs[-1][1] > 0) == (e > 0):
+                if abs(e) > abs(runs[-1][1]):
+                    runs[-1] = (x, e)
+            else:
+                runs.append((x, e))
+        while len(runs) > n + 1:
+            runs.pop(0 if abs(runs[0][1]) < abs(runs[-1][1]) else -1)
+        if len(runs) < n + 1:
+            break
+        nodes = [x for x, _ in runs]
+    return best
+
+
+def fit(g, w, lo, hi, n, bits):
+    """Rounded coefficients, the final weighted error, and the one before rounding."""
+    rest, first = remez(g, w, lo, hi, n)
+    fixed = []
+    while len(fixed) < n:
+        fixed.append(round_to(rest[0], bits))
+        rest, k, done = rest[1:], len(fixed), fixed[::-1]
+        if rest:
+            coefs, err = remez(lambda x, p=done: g(x) - mp.polyval(p, x), w, lo, hi, n - k, k)
+            if err < first * 2:  # else the exchange got lost: the old tail is good enough
+                rest = coefs
+    pts = [lo + (hi - lo) * i / 997 for i in range(998)]
+    worst = max(abs(w(x) * (mp.polyval(fixed[::-1], x) - g(x))) for x in pts)
+    return fixed, worst, first
+
+
+def safe(f):
+    """f, with the removable singularity at 0 stepped over."""
+    return lambda x: f(x if abs(x) > mp.mpf(2) ** -40 else mp.mpf(2) ** -40)
+
+
+def erf_tail(t):
+    return -mp.log(mp.erfc(t))
+
+
+def even(f):
+    """A function of s = x*x written as one of x."""
+    return safe(lambda s: f(mp.sqrt(s)))
+
+
+LN2H = mp.log(2) / 2 * mp.mpf("1.002")
+Q4F, Q4D = (mp.pi / 4 + mp.mpf("0.02")) ** 2, (mp.pi / 4 * mp.mpf("1.001")) ** 2
+ATANH = (mp.mpf("0.17158") ** 2) * mp.mpf("1.001")
+EXP = (safe(lambda r: (mp.expm1(r) - r) / r**2), safe(lambda r: r * r / mp.exp(r)), -LN2H, LN2H)
+EXPM1 = (EXP[0], safe(lambda r: r * r / mp.expm1(r)), -LN2H, LN2H)
+LOG = (
+    safe(lambda t: (mp.log1p(t) - t + t * t / 2) / t**3),
+    safe(lambda t: t**3 / mp.log1p(t)),
+    mp.mpf(-1) / 3,
+    mp.mpf(1) / 3,
+)
+LOGF = (  # log((1+f)/(1-f)) = 2f + f * s * P(s), s = f*f
+    even(lambda f: (2 * mp.atanh(f) - 2 * f) / f**3),
+    even(lambda f: f**3 / (2 * mp.atanh(f))),
+    mp.mpf(0),
+    ATANH,
+)
+POWF = (  # 2 atanh(f) = 2f + 2/3 f^3 + f^5 * P(s)
+    even(lambda f: (2 * mp.atanh(f) - 2 * f - 2 * f**3 / 3) / f**5),
+    even(lambda f: f**5 / (2 * mp.atanh(f))),
+    mp.mpf(0),
+    ATANH,
+)
+
+
+def sin_fit(top):
+    g = even(lambda r: (mp.sin(r) - r) / r**3)
+    return g, even(lambda r: r**3 / mp.sin(r)), mp.mpf(0), top
+
+
+def cos_fit(top):
+    g = even(lambda r: (mp.cos(r) - 1 + r * r / 2) / r**4)
+    return g, even(lambda r: r**4 / mp.cos(r)), mp.mpf(0), top
+
+
+def tanh_fit(top):
+    g = even(lambda x: (mp.tanh(x) - x) / x**3)
+    return g, even(lambda x: x**3 / mp.tanh(x)), mp.mpf(0), mp.mpf(top) ** 2
+
+
+def erf_fit(top):
+    g = even(lambda x: (mp.erf(x) - x) / x)
+    return g, even(lambda x: x / mp.erf(x)), mp.mpf(0), mp.mpf(top) ** 2
+
+
+def erfq_fit(lo, hi, centre):
+    """-log(erfc(t)) in z = t - centre; an error d there costs d * erfc(t) of the result."""
+    c = mp.mpf(centre)
+    return lambda z: erf_tail(z + c), lambda z: mp.erfc(z + c), mp.mpf(lo) - c, mp.mpf(hi) - c
+
+
+# name: ((g, w, lo, hi), coefficients, bits of the type)
+FITS = {
+    "EXP_F32": (EXP, 5, 24),
+    "EXPM1_F32": (EXPM1, 6, 24),
+    "LOG_F32": (LOG, 8, 24),
+    "SIN_F32": (sin_fit(Q4F), 3, 24),
+    "COS_F32": (cos_fit(Q4F), 3, 24),
+    "TANH_F32": (tanh_fit("1.0"), 7, 24),
+    "ERF_F32": (erf_fit("0.92"), 6, 24),
+    "ERFQ_F32": (erfq_fit("0.92", "4.0", "1.0"), 8, 24),
+    "POW_F32": (POWF, 3, 24),
+    "EXP_F64": (EXP, 10, 53),
+    "EXPM1_F64": (EXPM1, 11, 53),
+    "LOG_F64": (LOGF, 7, 53),
+    "SIN_F64": (sin_fit(Q4D), 6, 53),
+    "COS_F64": (cos_fit(Q4D), 6, 53),
+    "TANH_F64": (tanh_fit("1.0"), 16, 53),
+    "ERF_F64": (erf_fit("1.0"), 12, 53),
+    "ERFQ_F64": (erfq_fit("1.0", "5.95", "1.0"), 20, 53),
+    "POW_F64": (POWF, 9, 53),
+}
+
+
+def c_literal(x, bits):
+    text = float(x).hex()
+    head, exp = text.split("p")
+    head = head.rstrip("0") if "." in head else head
+    return head.rstrip(".") + "p" + exp + ("f" if bits == 24 else "")
+
+
+def main(names):
+    for name in names or FITS:
+        (g, w, lo, hi), n, bits = FITS[name]
+        coefs, err, ideal = fit(g, w, lo, hi, n, bits)
+        log2 = [float(mp.log(e, 2)) for e in (err, ideal)]
+        print(f"// {name}: weighted error 2^{log2[0]:.2f} (2^{log2[1]:.2f} unrounded)")
+        print("    " + ", ".join(c_literal(c, bits) for c in coefs), flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
