@@ -9,24 +9,24 @@
 #include <stdint.h>
 
 #ifdef SIMT_DEVICE_CODE // our own CUDA C front end
-#define DEV_FN __device__ static inline
-#define dev_bits_f32(x) __float_as_uint(x)
-#define dev_f32_bits(u) __uint_as_float(u)
-#define dev_bits_f64(x) ((uint64_t)__double_as_longlong(x))
-#define dev_f64_bits(u) __longlong_as_double((long long)(u))
+#define DEV_FN               __device__ static inline
+#define dev_bits_f32(x)      __float_as_uint(x)
+#define dev_f32_bits(u)      __uint_as_float(u)
+#define dev_bits_f64(x)      ((uint64_t)__double_as_longlong(x))
+#define dev_f64_bits(u)      __longlong_as_double((long long)(u))
 #define dev_fma_f32(a, b, c) fmaf(a, b, c)
 #define dev_fma_f64(a, b, c) fma(a, b, c)
-#define dev_floor_f32(x) floorf(x)
-#define dev_floor_f64(x) floor(x)
-#define dev_mulhi_u64(a, b) __umul64hi(a, b)
+#define dev_floor_f32(x)     floorf(x)
+#define dev_floor_f64(x)     floor(x)
+#define dev_mulhi_u64(a, b)  __umul64hi(a, b)
 #else
 #include <string.h>
 // always inlined: a call left in a loop would stop its vectorisation
-#define DEV_FN static inline __attribute__((always_inline, unused))
+#define DEV_FN               static inline __attribute__((always_inline, unused))
 #define dev_fma_f32(a, b, c) __builtin_fmaf(a, b, c)
 #define dev_fma_f64(a, b, c) __builtin_fma(a, b, c)
-#define dev_floor_f32(x) __builtin_floorf(x)
-#define dev_floor_f64(x) __builtin_floor(x)
+#define dev_floor_f32(x)     __builtin_floorf(x)
+#define dev_floor_f64(x)     __builtin_floor(x)
 
 DEV_FN uint32_t dev_bits_f32(float x) {
     uint32_t u;

@@ -14,7 +14,7 @@
 #define DEV_TRIG_FAST_F32 65536.0f
 
 // Adding 1.5 * 2^23 rounds to an integer, which then stands in the low bits.
-#define DEV_ROUND_F32 0x1.8p23f
+#define DEV_ROUND_F32      0x1.8p23f
 #define DEV_ROUND_BITS_F32 0x4b400000u
 
 // ---- exp ----
@@ -111,23 +111,22 @@ DEV_FN float dev_trig_fast_f32(float x, uint32_t shift) {
     float z = dev_fma_f32(x, 0x1.45f306p-1f, DEV_ROUND_F32);
     float n = z - DEV_ROUND_F32;
     float a = dev_fma_f32(n, -0x1.921fb6p+0f, x); // exact
-    float r = dev_fma_f32(n, 0x1.777a5cp-25f, a);
-    float lo = dev_fma_f32(n, 0x1.777a5cp-25f, a - r);
-    lo = dev_fma_f32(n, 0x1.ee59dap-50f, lo);
+    float ph = n * 0x1.777a5cp-25f;
+    float pl = dev_fma_f32(n, 0x1.777a5cp-25f, -ph);
+    float r = a + ph; // a is a multiple of ulp(ph), so the rest is exact
+    float lo = dev_fma_f32(n, 0x1.ee59dap-50f, (ph - (r - a)) + pl);
     return dev_trig_eval_f32(r, lo, dev_bits_f32(z) + shift);
 }
 
 // Payne-Hanek: of the product (24-bit significand) * (bits of 2/pi) only those bits are formed
 // that decide the quadrant and the fraction.
 static inline float dev_trig_slow_f32(float x, uint32_t shift) {
-    static const uint32_t two_over_pi[8] = {0,          0xa2f9836eu, 0x4e441529u, 0xfc2757d1u,
+    static const uint32_t two_over_pi[8] = {0,           0xa2f9836eu, 0x4e441529u, 0xfc2757d1u,
                                             0xf534ddc0u, 0xdb629599u, 0x3c439041u, 0xfe5163abu};
     uint32_t u = dev_bits_f32(x);
     uint32_t biased = (u >> 23) & 0xffu;
-    if (biased == 0xff)
-        return x - x;
-    if (dev_abs_f32(x) <= DEV_TRIG_FAST_F32)
-        return dev_trig_fast_f32(x, shift);
+    if (biased == 0xff) return x - x;
+    if (dev_abs_f32(x) <= DEV_TRIG_FAST_F32) return dev_trig_fast_f32(x, shift);
     uint64_t m = (u & 0x007fffffu) | 0x00800000u;
     uint32_t at = biased - 150 - 2 + 32; // first bit of 2/pi whose product is not a multiple of 4
     const uint32_t *w = two_over_pi + (at >> 5);

@@ -8,7 +8,7 @@
 
 #define DEV_TRIG_FAST_F64 0x1p30
 
-#define DEV_ROUND_F64 0x1.8p52
+#define DEV_ROUND_F64      0x1.8p52
 #define DEV_ROUND_BITS_F64 0x4338000000000000ull
 
 // ---- exp ----
@@ -112,9 +112,10 @@ DEV_FN double dev_trig_fast_f64(double x, uint64_t shift) {
     double z = dev_fma_f64(x, 0x1.45f306dc9c883p-1, DEV_ROUND_F64);
     double n = z - DEV_ROUND_F64;
     double a = dev_fma_f64(n, -0x1.921fb54442d18p+0, x); // exact
-    double r = dev_fma_f64(n, -0x1.1a62633145c07p-54, a);
-    double lo = dev_fma_f64(n, -0x1.1a62633145c07p-54, a - r);
-    lo = dev_fma_f64(n, 0x1.f1976b7ed8fbcp-110, lo);
+    double ph = n * -0x1.1a62633145c07p-54;
+    double pl = dev_fma_f64(n, -0x1.1a62633145c07p-54, -ph);
+    double r = a + ph; // a is a multiple of ulp(ph), so the rest is exact
+    double lo = dev_fma_f64(n, 0x1.f1976b7ed8fbcp-110, (ph - (r - a)) + pl);
     return dev_trig_eval_f64(r, lo, dev_bits_f64(z) + shift);
 }
 
@@ -126,18 +127,31 @@ DEV_FN uint64_t dev_table_bits(const uint64_t *w, uint32_t at) {
 // Payne-Hanek, as in math_f32.h, with 192 bits of 2/pi for each argument.
 static inline double dev_trig_slow_f64(double x, uint64_t shift) {
     static const uint64_t two_over_pi[20] = {
-        0, 0xa2f9836e4e441529ull, 0xfc2757d1f534ddc0ull, 0xdb6295993c439041ull,
-        0xfe5163abdebbc561ull, 0xb7246e3a424dd2e0ull, 0x06492eea09d1921cull, 0xfe1deb1cb129a73eull,
-        0xe88235f52ebb4484ull, 0xe99c7026b45f7e41ull, 0x3991d639835339f4ull, 0x9c845f8bbdf9283bull,
-        0x1ff897ffde05980full, 0xef2f118b5a0a6d1full, 0x6d367ecf27cb09b7ull, 0x4f463f669e5fea2dull,
-        0x7527bac7ebe5f17bull, 0x3d0739f78a5292eaull, 0x6bfb5fb11f8d5d08ull, 0x56033046fc7b6babull,
+        0,
+        0xa2f9836e4e441529ull,
+        0xfc2757d1f534ddc0ull,
+        0xdb6295993c439041ull,
+        0xfe5163abdebbc561ull,
+        0xb7246e3a424dd2e0ull,
+        0x06492eea09d1921cull,
+        0xfe1deb1cb129a73eull,
+        0xe88235f52ebb4484ull,
+        0xe99c7026b45f7e41ull,
+        0x3991d639835339f4ull,
+        0x9c845f8bbdf9283bull,
+        0x1ff897ffde05980full,
+        0xef2f118b5a0a6d1full,
+        0x6d367ecf27cb09b7ull,
+        0x4f463f669e5fea2dull,
+        0x7527bac7ebe5f17bull,
+        0x3d0739f78a5292eaull,
+        0x6bfb5fb11f8d5d08ull,
+        0x56033046fc7b6babull,
     };
     uint64_t u = dev_bits_f64(x);
     uint32_t biased = (uint32_t)(u >> 52) & 0x7ffu;
-    if (biased == 0x7ff)
-        return x - x;
-    if (dev_abs_f64(x) <= DEV_TRIG_FAST_F64)
-        return dev_trig_fast_f64(x, shift);
+    if (biased == 0x7ff) return x - x;
+    if (dev_abs_f64(x) <= DEV_TRIG_FAST_F64) return dev_trig_fast_f64(x, shift);
     uint64_t m = (u & 0x000fffffffffffffull) | 0x0010000000000000ull;
     uint32_t at = biased - 1075 - 2 + 64; // first bit whose product is not a multiple of 4
     const uint64_t *w = two_over_pi + (at >> 6);

@@ -9,15 +9,11 @@ extern const dev_table dev_table_of_avx2, dev_table_of_avx512;
 
 const dev_table *dev_table_get(dev_isa isa) {
     switch (isa) {
-    case DEV_ISA_GENERIC:
-        return &dev_table_of_generic;
+    case DEV_ISA_GENERIC: return &dev_table_of_generic;
 #ifdef __x86_64__
-    case DEV_ISA_AVX2:
-        return &dev_table_of_avx2;
-    case DEV_ISA_AVX512:
-        return &dev_table_of_avx512;
+    case DEV_ISA_AVX2: return &dev_table_of_avx2;
+    case DEV_ISA_AVX512: return &dev_table_of_avx512;
 #endif
-    default:
-        return NULL;
+    default: return NULL;
     }
 }

@@ -19,11 +19,11 @@ typedef void dev_unary_f64(double *dst, const double *src, size_t n);
 typedef void dev_binary_f32(float *dst, const float *a, const float *b, size_t n);
 typedef void dev_binary_f64(double *dst, const double *a, const double *b, size_t n);
 
-#define DEV_ARITY_1(name)                                                                          \
-    dev_unary_f32 *name##_f32;                                                                     \
+#define DEV_ARITY_1(name)      \
+    dev_unary_f32 *name##_f32; \
     dev_unary_f64 *name##_f64;
-#define DEV_ARITY_2(name)                                                                          \
-    dev_binary_f32 *name##_f32;                                                                    \
+#define DEV_ARITY_2(name)       \
+    dev_binary_f32 *name##_f32; \
     dev_binary_f64 *name##_f64;
 
 typedef struct {

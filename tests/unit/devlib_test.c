@@ -1,0 +1,132 @@
+// A small shared library around src/devlib for the tests and tools in Python (ctypes): calls the
+// loops by name, sweeps float32 inputs against the C library's double functions, and times loops.
+// Not installed.
+#include "devlib/vector.h"
+
+#include <math.h>
+#include <string.h>
+#include <time.h>
+
+#define EXPORT __attribute__((visibility("default")))
+
+typedef struct {
+    const char *name;
+    int arity;
+    double f32_ulp, f64_ulp;
+} row;
+
+static const row rows[] = {
+#define X(name, arity, f32_ulp, f64_ulp) {#name, arity, f32_ulp, f64_ulp},
+#include "devlib/math.def"
+#undef X
+};
+enum { ROWS = sizeof rows / sizeof rows[0] };
+
+EXPORT int devlib_row_count(void) { return ROWS; }
+EXPORT const char *devlib_row_name(int i) { return rows[i].name; }
+EXPORT int devlib_row_arity(int i) { return rows[i].arity; }
+EXPORT double devlib_row_ulp(int i, int f64) { return f64 ? rows[i].f64_ulp : rows[i].f32_ulp; }
+
+// Whether this processor can run the loops of `isa`.
+EXPORT int devlib_isa_runs(int isa) {
+#ifdef __x86_64__
+    if (isa == DEV_ISA_AVX512)
+        return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+               __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
+    if (isa == DEV_ISA_AVX2) return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+#endif
+    return isa == DEV_ISA_GENERIC;
+}
+
+static void call_1(dev_unary_f32 *f32, dev_unary_f64 *f64, int wide, void *dst, const void *a,
+                   const void *b, size_t n) {
+    if (wide)
+        f64(dst, a, n);
+    else
+        f32(dst, a, n);
+}
+
+static void __attribute__((unused)) call_2(dev_binary_f32 *f32, dev_binary_f64 *f64, int wide,
+                                           void *dst, const void *a, const void *b, size_t n) {
+    if (wide)
+        f64(dst, a, b, n);
+    else
+        f32(dst, a, b, n);
+}
+
+// Runs loop i of the set `isa`; 0, or -1 if there is no such loop here. b only for two inputs.
+EXPORT int devlib_call(int isa, int i, int wide, void *dst, const void *a, const void *b,
+                       size_t n) {
+    const dev_table *t = dev_table_get(isa);
+    int at = 0;
+    if (!t) return -1;
+#define X(name, arity, f32_ulp, f64_ulp)                                \
+    if (at++ == i) {                                                    \
+        call_##arity(t->name##_f32, t->name##_f64, wide, dst, a, b, n); \
+        return 0;                                                       \
+    }
+#include "devlib/math.def"
+#undef X
+    return -1;
+}
+
+// Best time of one element in ns, of `rounds` runs over n elements.
+EXPORT double devlib_time(int isa, int i, int wide, void *dst, const void *a, const void *b,
+                          size_t n, int rounds) {
+    double best = 1e30;
+    for (int r = 0; r < rounds; r++) {
+        struct timespec t0, t1;
+        clock_gettime(CLOCK_MONOTONIC, &t0);
+        for (int k = 0; k < 16; k++) devlib_call(isa, i, wide, dst, a, b, n);
+        clock_gettime(CLOCK_MONOTONIC, &t1);
+        double ns = (double)(t1.tv_sec - t0.tv_sec) * 1e9 + (double)(t1.tv_nsec - t0.tv_nsec);
+        best = ns < best ? ns : best;
+    }
+    return best / 16 / (double)n;
+}
+
+static double reference(const char *name, double x) {
+#define REF(f) \
+    if (!strcmp(name, #f)) return f(x);
+    REF(exp)
+    REF(log) REF(log1p) REF(expm1) REF(sin) REF(cos) REF(tanh) REF(erf)
+#undef REF
+        return NAN;
+}
+
+// Distance of got from want in units in the last place of float32 at want; NaN equals NaN, and an
+// overflow counts like the next power of two.
+static double ulp_error_f32(float got, double want) {
+    if (isnan(got) || isnan(want)) return isnan(got) && isnan(want) ? 0 : INFINITY;
+    double g = isinf(got) ? copysign(0x1p128, got) : got;
+    double w = fabs(want) > 0x1p128 ? copysign(0x1p128, want) : want;
+    if (g == 0 && w == 0) return signbit(g) == signbit(w) ? 0 : INFINITY;
+    int e;
+    frexp(w, &e);
+    return fabs(g - w) / ldexp(1, (e < -125 ? -125 : e) - 24);
+}
+
+// The largest error of unary function i over the float32 bit patterns start, start + stride, ...;
+// its input goes to *worst.
+EXPORT double devlib_sweep_f32(int isa, int i, uint32_t start, uint64_t count, uint32_t stride,
+                               float *worst) {
+    enum { STEP = 4096 };
+    float in[STEP], out[STEP];
+    double most = 0;
+    for (uint64_t done = 0; done < count; done += STEP) {
+        size_t n = count - done < STEP ? (size_t)(count - done) : STEP;
+        for (size_t k = 0; k < n; k++) {
+            uint32_t u = start + (uint32_t)(done + k) * stride;
+            memcpy(&in[k], &u, 4);
+        }
+        if (devlib_call(isa, i, 0, out, in, NULL, n) != 0) return INFINITY;
+        for (size_t k = 0; k < n; k++) {
+            double e = ulp_error_f32(out[k], reference(rows[i].name, in[k]));
+            if (e > most) {
+                most = e;
+                *worst = in[k];
+            }
+        }
+    }
+    return most;
+}
