@@ -1,0 +1,310 @@
+"""Speed and memory of simt against other libraries, in turns on this machine: `make bench`.
+
+    python bench/run.py [--only NAME ...] [--rounds 3] [--peers-python PATH] [--no-install] [--jax]
+
+The peers get an environment of their own (.venv-bench; about 6 GB with PyTorch). Each case runs in
+fresh processes, one library after the other, --rounds times over, so that a slow spell of the
+machine hits all of them. Prints best and median and the ratio of the medians; writes
+bench/results.json and bench/results.md.
+"""
+
+import argparse
+import gzip
+import json
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+BENCH = ROOT / "bench"
+SEED = ROOT / "examples" / "seed" / "pytorch_mnist.py"
+PACKAGES = ["numpy", "numexpr", "torch", "torchvision"]
+# An OpenBLAS set up for another machine would falsify the figures.
+DROPPED = ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE", "SIMT_EAGER", "SIMT_DUMP")
+
+
+def environment():
+    env = {k: v for k, v in os.environ.items() if k not in DROPPED}
+    source = str(ROOT / "python")
+    try:  # an installed simt comes first; a development build is used from the source tree
+        subprocess.run(
+            [sys.executable, "-c", "import simt._core"], env=env, check=True, capture_output=True
+        )
+    except subprocess.CalledProcessError:
+        env["PYTHONPATH"] = source
+    return env
+
+
+# ---- the peers' environment
+
+
+def install_peers(args):
+    """The Python of the peers' environment, or None; what cannot be installed is left out."""
+    if args.peers_python:
+        return args.peers_python
+    folder = ROOT / ".venv-bench"
+    python = folder / "bin" / "python"
+    if args.no_install:
+        return str(python) if python.exists() else None
+    if not python.exists():
+        subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
+    for package in PACKAGES + (["jax[cpu]"] if args.jax else []):
+        module = package.partition("[")[0]
+        if has_module(python, module):
+            continue
+        print(f"bench: installing {package}", file=sys.stderr, flush=True)
+        subprocess.run([str(python), "-m", "pip", "install", "-q", package], check=False)
+    return str(python)
+
+
+def has_module(python, name):
+    code = f"import importlib.util, sys; sys.exit(importlib.util.find_spec({name!r}) is None)"
+    return subprocess.run([str(python), "-c", code], capture_output=True).returncode == 0
+
+
+# ---- running
+
+
+class Bench:
+    def __init__(self, args):
+        self.rounds = args.rounds
+        self.env = environment()
+        self.peers = install_peers(args)
+        self.python = {"simt": sys.executable, "numpy": sys.executable, "python": sys.executable}
+        for name in ("torch", "numexpr", "jax"):
+            if self.peers and has_module(self.peers, name):
+                self.python[name] = self.peers
+        self.rows = []  # (case, library, seconds of all groups)
+        self.problems = []
+
+    def libraries(self, *names):
+        return [name for name in names if name in self.python]
+
+    def in_turns(self, case, libraries, run, unit="s"):
+        """run(library) -> list of numbers, in turns; a library that fails is left out."""
+        values, failed = {name: [] for name in libraries}, set()
+        for _ in range(self.rounds):
+            for name in libraries:
+                if name in failed:
+                    continue
+                try:
+                    values[name] += run(name)
+                except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as e:
+                    failed.add(name)
+                    tail = (getattr(e, "stderr", "") or str(e)).strip().splitlines()[-1:]
+                    self.problems.append(f"{case}, {name}: {''.join(tail)}")
+        for name in libraries:
+            if values[name]:
+                self.add(case, name, values[name], unit)
+
+    def add(self, case, library, values, unit="s"):
+        row = {"case": case, "library": library, "unit": unit, "best": min(values)}
+        row |= {"median": statistics.median(values), "values": values}
+        self.rows.append(row)
+        print(f"{case:<28} {library:<8} {show(row['best'], unit):>10} best", flush=True)
+
+    def case(self, library, name):
+        """One case of cases.py in a fresh process; its decoded output."""
+        command = [self.python[library], str(BENCH / "cases.py"), library, name]
+        done = subprocess.run(
+            command, env=self.env, check=True, capture_output=True, text=True, timeout=900
+        )
+        return json.loads(done.stdout.strip().splitlines()[-1])["seconds"]
+
+    def process(self, command, folder):
+        """(wall seconds, peak MiB) of a program."""
+        start = time.perf_counter()
+        with tempfile.TemporaryFile() as err:
+            child = subprocess.Popen(
+                command, cwd=folder, env=self.env, stdout=subprocess.DEVNULL, stderr=err
+            )
+            _, status, usage = os.wait4(child.pid, 0)
+            child.returncode = os.waitstatus_to_exitcode(status)
+            if child.returncode:
+                err.seek(0)
+                text = err.read().decode(errors="replace")
+                raise subprocess.CalledProcessError(child.returncode, command, stderr=text)
+        scale = 1024 if sys.platform != "darwin" else 1024 * 1024
+        return time.perf_counter() - start, usage.ru_maxrss / scale
+
+
+def program(bench, library, script):
+    start = [bench.python[library]] + (["-m", "simt", "run", "-q"] if library == "simt" else [])
+    return start + [str(script)]
+
+
+def prepare_data(folder):
+    """./data as torchvision leaves it, from the files shipped with simt."""
+    raw = Path(folder) / "data" / "MNIST" / "raw"
+    raw.mkdir(parents=True)
+    for path in (ROOT / "python" / "simt" / "data" / "MNIST" / "raw").glob("*.gz"):
+        (raw / path.stem).write_bytes(gzip.decompress(path.read_bytes()))
+
+
+# ---- the benchmarks
+
+
+def run_program(bench, case, script):
+    with tempfile.TemporaryDirectory() as folder:
+        prepare_data(folder)
+        peaks = {}
+
+        def run(library):
+            seconds, peak = bench.process(program(bench, library, script), folder)
+            peaks.setdefault(library, []).append(peak)
+            return [seconds]
+
+        bench.in_turns(case, bench.libraries("simt", "torch"), run)
+        for library, values in peaks.items():
+            bench.add(case + ", peak memory", library, values, "MiB")
+
+
+def run_seed(bench):
+    run_program(bench, "seed program", SEED)
+
+
+def run_seed_tensor(bench):
+    run_program(bench, "seed, data in a tensor", BENCH / "programs" / "mnist_tensor.py")
+
+
+def run_steps(bench):
+    for name in ("step_mlp", "step_cnn_sgd", "step_cnn_adam"):
+        libraries = bench.libraries("simt", "torch")
+        bench.in_turns(name, libraries, lambda library, n=name: bench.case(library, n))
+
+
+def run_expressions(bench):
+    libraries = bench.libraries("simt", "numpy", "numexpr", "torch")
+    collected = {}
+    for _ in range(bench.rounds):
+        for library in libraries:
+            try:
+                for name, values in bench.case(library, "expressions").items():
+                    collected.setdefault((name, library), []).extend(values)
+            except subprocess.CalledProcessError as e:
+                tail = e.stderr.strip().splitlines()[-1:]
+                bench.problems.append(f"expressions, {library}: {''.join(tail)}")
+    for (name, library), values in sorted(collected.items(), key=lambda x: x[0][0]):
+        bench.add(name, library, values)
+
+
+def run_small(bench):
+    libraries = bench.libraries("simt", "numpy", "torch")
+    bench.in_turns("a+b, 10 elements", libraries, lambda name: bench.case(name, "small_add"))
+
+
+IMPORTS = {
+    "python": "pass",
+    "simt": "import simt",
+    "simt.torch": "import simt.torch",
+    "simt.cupy": "import simt.cupy",
+    "numpy": "import numpy",
+    "torch": "import torch",
+}
+
+
+def run_import(bench):
+    """Whole processes; what counts is the time beyond bare Python's."""
+    bench.python |= {"simt.torch": sys.executable, "simt.cupy": sys.executable}
+
+    def run(name):
+        command = [bench.python[name], "-c", IMPORTS[name]]
+        bench.process(command, ROOT)
+        return [bench.process(command, ROOT)[0] for _ in range(5 if name != "torch" else 1)]
+
+    bench.in_turns("process start + import", bench.libraries(*IMPORTS), run)
+
+
+def run_accuracy(bench, data="MNIST"):
+    with tempfile.TemporaryDirectory() as folder:
+        prepare_data(folder)
+        for library in bench.libraries("simt", "torch"):
+            command = program(bench, library, BENCH / "accuracy.py") + ["--data", data]
+            done = subprocess.run(
+                command, cwd=folder, env=bench.env, capture_output=True, text=True
+            )
+            if done.returncode:
+                tail = done.stderr.strip().splitlines()[-1:]
+                bench.problems.append(f"accuracy, {library}: {''.join(tail)}")
+            else:
+                result = json.loads(done.stdout.strip().splitlines()[-1])
+                bench.add(f"test accuracy, {data}", library, result["accuracy"], "%")
+
+
+BENCHMARKS = {
+    "import": run_import,
+    "small": run_small,
+    "expressions": run_expressions,
+    "steps": run_steps,
+    "tensor": run_seed_tensor,
+    "seed": run_seed,
+    "accuracy": run_accuracy,
+}
+
+# ---- reporting
+
+
+def show(value, unit):
+    if unit != "s":
+        return f"{value:.2f} {unit}" if unit == "%" else f"{value:.0f} {unit}"
+    for scale, name in ((1, "s"), (1e-3, "ms"), (1e-6, "us")):
+        if value >= scale:
+            break
+    return f"{value / scale:.3g} {name}"
+
+
+def table(rows):
+    """Markdown: one line per case and peer; the ratio says how many times less simt takes."""
+    simt = {row["case"]: row for row in rows if row["library"] == "simt"}
+    lines = ["| case | library | best | median | median / simt's |", "|---|---|---|---|---|"]
+    for row in rows:
+        own = simt.get(row["case"])
+        ratio = f"{row['median'] / own['median']:.2f}" if own and row["unit"] != "%" else ""
+        if own is row:
+            ratio = "1"
+        unit = row["unit"]
+        cells = [row["case"], row["library"], show(row["best"], unit), show(row["median"], unit)]
+        lines.append("| " + " | ".join(cells + [ratio]) + " |")
+    return "\n".join(lines)
+
+
+def machine():
+    cpu = platform.processor() or platform.machine()
+    try:
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("model name"):
+                cpu = line.partition(":")[2].strip()
+                break
+    except OSError:
+        pass
+    return {"cpu": cpu, "cores": os.cpu_count(), "system": platform.platform(terse=True)}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--only", nargs="+", choices=BENCHMARKS, default=list(BENCHMARKS))
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--peers-python", help="a Python that has the peers already")
+    parser.add_argument("--no-install", action="store_true", help="use the peers that are there")
+    parser.add_argument("--jax", action="store_true", help="install jax too")
+    parser.add_argument("--out", default=str(BENCH / "results"), help="without the ending")
+    args = parser.parse_args()
+    bench = Bench(args)
+    for name in args.only:
+        BENCHMARKS[name](bench)
+    text = table(bench.rows)
+    print("\n" + text)
+    for problem in bench.problems:
+        print("problem:", problem)
+    result = {"machine": machine(), "rounds": args.rounds, "problems": bench.problems}
+    Path(args.out + ".json").write_text(json.dumps(result | {"rows": bench.rows}, indent=1) + "\n")
+    Path(args.out + ".md").write_text(text + "\n")
+
+
+if __name__ == "__main__":
+    main()
