@@ -23,6 +23,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 BENCH = ROOT / "bench"
 SEED = ROOT / "examples" / "seed" / "pytorch_mnist.py"
+SHIPPED = ROOT / "python" / "simt" / "data" / "MNIST" / "raw"
 PACKAGES = ["numpy", "numexpr", "torch", "torchvision"]
 # An OpenBLAS set up for another machine would falsify the figures.
 DROPPED = ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE", "SIMT_EAGER", "SIMT_DUMP")
@@ -138,11 +139,11 @@ def program(bench, library, script):
     return start + [str(script)]
 
 
-def prepare_data(folder):
-    """./data as torchvision leaves it, from the files shipped with simt."""
-    raw = Path(folder) / "data" / "MNIST" / "raw"
+def prepare_data(folder, name="MNIST", source=SHIPPED):
+    """./data as torchvision leaves it, from IDX files packed with gzip."""
+    raw = Path(folder) / "data" / name / "raw"
     raw.mkdir(parents=True)
-    for path in (ROOT / "python" / "simt" / "data" / "MNIST" / "raw").glob("*.gz"):
+    for path in source.glob("*.gz"):
         (raw / path.stem).write_bytes(gzip.decompress(path.read_bytes()))
 
 
@@ -223,6 +224,12 @@ def run_import(bench):
 def run_accuracy(bench, data="MNIST"):
     with tempfile.TemporaryDirectory() as folder:
         prepare_data(folder)
+        if data != "MNIST":
+            files = Path(os.environ.get("SIMT_DATA", "")) / data / "raw"
+            if not files.is_dir():
+                bench.problems.append(f"test accuracy, {data}: no $SIMT_DATA/{data}/raw")
+                return
+            prepare_data(folder, data, files)
         for library in bench.libraries("simt", "torch"):
             command = program(bench, library, BENCH / "accuracy.py") + ["--data", data]
             done = subprocess.run(
@@ -244,6 +251,7 @@ BENCHMARKS = {
     "tensor": run_seed_tensor,
     "seed": run_seed,
     "accuracy": run_accuracy,
+    "fashion": lambda bench: run_accuracy(bench, "FashionMNIST"),
 }
 
 # ---- reporting
