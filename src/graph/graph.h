@@ -79,7 +79,7 @@ typedef struct graph_node {
     graph_view out;                  /* new buffer (contiguous), or the window written in place */
     dtype compute;                   /* elementwise: operands are converted to it before, results after */
     int64_t params[GRAPH_MAX_PARAMS]; /* in the key: reductions: params[0] = bit mask of axes */
-    uint32_t first_scalar;           /* of the program */
+    uint32_t first_scalar, first_offset; /* set by decoding: this node's first ones of the program */
 } graph_node;
 
 typedef struct graph_program {

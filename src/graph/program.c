@@ -1,0 +1,152 @@
+/* The open program: nodes encoded as 64-bit words, which are the key of the plan cache.
+ *
+ * Node:  op | nin<<16 | nscalars<<24 | nparams<<32 | compute<<40 ; params... ; operands (inputs, then output)
+ * View:  1 | dtype<<8 | ndim<<16 | contiguous<<24 | buffer<<32 ; shape... ; strides... unless contiguous
+ * Scalar operand: 0 | number<<8
+ * Buffers at the end: bytes<<2 | ready<<1 | kept
+ */
+#include "graph/graph.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void graph_program_init(graph_program *p) { *p = (graph_program){0}; }
+
+void graph_program_deinit(graph_program *p) {
+    free(p->words);
+    free(p->offsets);
+    free(p->scalars);
+    *p = (graph_program){0};
+}
+
+void graph_program_clear(graph_program *p) {
+    p->nwords = p->noffsets = p->nscalars = p->nnodes = p->nbuffers = 0;
+    p->hash = 0;
+}
+
+static bool reserve(void **array, uint32_t *capacity, size_t item, uint32_t needed) {
+    if (needed <= *capacity) return true;
+    uint32_t grown = *capacity ? *capacity * 2 : 256;
+    while (grown < needed) grown *= 2;
+    void *memory = realloc(*array, grown * item);
+    if (!memory) return false;
+    *array = memory;
+    *capacity = grown;
+    return true;
+}
+
+/* The mixing step of wyhash (public domain, Wang Yi): a 64x64->128 product folded. */
+static uint64_t mix(uint64_t hash, uint64_t word) {
+    __uint128_t product = (__uint128_t)(hash ^ word ^ 0xa0761d6478bd642full) * 0xe7037ed1a0b428dbull;
+    return (uint64_t)product ^ (uint64_t)(product >> 64);
+}
+
+static bool view_is_contiguous(const graph_view *v) {
+    int64_t expected = (int64_t)dtype_bytes(v->dt);
+    for (int d = v->ndim - 1; d >= 0; d--) {
+        if (v->shape[d] != 1 && v->strides[d] != expected) return false;
+        expected *= v->shape[d];
+    }
+    return true;
+}
+
+static uint64_t *encode_view(graph_program *p, uint64_t *w, const graph_view *v) {
+    bool contiguous = view_is_contiguous(v);
+    *w++ = 1 | (uint64_t)v->dt << 8 | (uint64_t)v->ndim << 16 | (uint64_t)contiguous << 24 | (uint64_t)v->buffer << 32;
+    memcpy(w, v->shape, sizeof *w * (size_t)v->ndim);
+    w += v->ndim;
+    if (!contiguous) {
+        memcpy(w, v->strides, sizeof *w * (size_t)v->ndim);
+        w += v->ndim;
+    }
+    p->offsets[p->noffsets++] = v->offset;
+    return w;
+}
+
+simt_status graph_program_add(graph_program *p, const graph_node *node, const uint64_t *scalars) {
+    uint32_t most = 1 + GRAPH_MAX_PARAMS + (uint32_t)(node->nin + 1) * (1 + 2 * GRAPH_MAX_NDIM);
+    if (!reserve((void **)&p->words, &p->words_capacity, 8, p->nwords + most) ||
+        !reserve((void **)&p->offsets, &p->offsets_capacity, 8, p->noffsets + GRAPH_MAX_INPUTS + 1) ||
+        !reserve((void **)&p->scalars, &p->scalars_capacity, 8, p->nscalars + GRAPH_MAX_SCALARS))
+        return status_fail(SIMT_ERR_MEMORY, "out of memory while recording '%s'", array_op_table[node->op].name);
+    uint64_t *first = p->words + p->nwords, *w = first;
+    *w++ = (uint64_t)node->op | (uint64_t)node->nin << 16 | (uint64_t)node->nscalars << 24 |
+           (uint64_t)node->nparams << 32 | (uint64_t)node->compute << 40;
+    memcpy(w, node->params, sizeof *w * (size_t)node->nparams);
+    w += node->nparams;
+    for (int i = 0; i < node->nin; i++) {
+        if (node->scalar[i] >= 0) *w++ = (uint64_t)node->scalar[i] << 8;
+        else w = encode_view(p, w, &node->in[i]);
+    }
+    w = encode_view(p, w, &node->out);
+    uint64_t hash = p->hash;
+    for (uint64_t *word = first; word < w; word++) hash = mix(hash, *word);
+    p->hash = hash;
+    p->nwords = (uint32_t)(w - p->words);
+    for (int i = 0; i < node->nscalars; i++) p->scalars[p->nscalars++] = scalars[i];
+    p->nnodes++;
+    return SIMT_OK;
+}
+
+simt_status graph_program_close(graph_program *p, const graph_buffer *buffers, uint32_t n) {
+    if (!reserve((void **)&p->words, &p->words_capacity, 8, p->nwords + n))
+        return status_fail(SIMT_ERR_MEMORY, "out of memory while evaluating");
+    for (uint32_t i = 0; i < n; i++) {
+        uint64_t word = (uint64_t)buffers[i].bytes << 2 | (uint64_t)buffers[i].ready << 1 | buffers[i].kept;
+        p->words[p->nwords++] = word;
+        p->hash = mix(p->hash, word);
+    }
+    p->nbuffers = n;
+    return SIMT_OK;
+}
+
+static const uint64_t *decode_view(const graph_program *p, const uint64_t *w, uint32_t *offset, graph_view *v) {
+    uint64_t head = *w++;
+    v->dt = (dtype)(head >> 8 & 255);
+    v->ndim = (int)(head >> 16 & 255);
+    v->buffer = (uint32_t)(head >> 32);
+    v->offset = p->offsets[(*offset)++];
+    memcpy(v->shape, w, sizeof *w * (size_t)v->ndim);
+    w += v->ndim;
+    if (!(head >> 24 & 1)) {
+        memcpy(v->strides, w, sizeof *w * (size_t)v->ndim);
+        return w + v->ndim;
+    }
+    int64_t stride = (int64_t)dtype_bytes(v->dt);
+    for (int d = v->ndim - 1; d >= 0; d--) {
+        v->strides[d] = stride;
+        stride *= v->shape[d];
+    }
+    return w;
+}
+
+simt_status graph_program_decode(const graph_program *p, arena *mem, graph_node **nodes, graph_buffer **buffers) {
+    *nodes = ARENA_ARRAY(mem, graph_node, p->nnodes + 1);
+    *buffers = ARENA_ARRAY(mem, graph_buffer, p->nbuffers + 1);
+    if (!*nodes || !*buffers) return status_fail(SIMT_ERR_MEMORY, "out of memory while planning");
+    const uint64_t *w = p->words;
+    uint32_t offset = 0, scalar = 0;
+    for (uint32_t i = 0; i < p->nnodes; i++) {
+        graph_node *n = &(*nodes)[i];
+        uint64_t head = *w++;
+        n->op = (array_op)(head & 0xffff);
+        n->nin = (int)(head >> 16 & 255);
+        n->nscalars = (int)(head >> 24 & 255);
+        n->nparams = (int)(head >> 32 & 255);
+        n->compute = (dtype)(head >> 40 & 255);
+        n->first_scalar = scalar;
+        n->first_offset = offset;
+        scalar += (uint32_t)n->nscalars;
+        memcpy(n->params, w, sizeof *w * (size_t)n->nparams);
+        w += n->nparams;
+        for (int k = 0; k < n->nin; k++) {
+            n->scalar[k] = -1;
+            if (*w & 1) w = decode_view(p, w, &offset, &n->in[k]);
+            else n->scalar[k] = (int8_t)(*w++ >> 8);
+        }
+        w = decode_view(p, w, &offset, &n->out);
+    }
+    for (uint32_t i = 0; i < p->nbuffers; i++)
+        (*buffers)[i] = (graph_buffer){(int64_t)(w[i] >> 2), w[i] >> 1 & 1, w[i] & 1};
+    return SIMT_OK;
+}
