@@ -16,7 +16,7 @@ C_FILES = $(shell find src include tests -name '*.[ch]' -not -path '*/generated/
 PY_DIRS = $(wildcard python tests tools examples bench)
 PYTEST = -m pytest -q -p no:cacheprovider
 T ?=
-SELECT = $(if $(T),$(if $(wildcard $(T)),$(T),tests -k "$(T)"),tests)
+SELECT = $(if $(T),$(if $(findstring /,$(T)),$(T),tests -k "$(T)"),tests)
 # The C compiler's own copy of the sanitizer's library, loaded before the (uninstrumented) Python.
 ASAN_LIB = $(shell $${CC:-cc} -print-file-name=libasan.so)
 

@@ -19,7 +19,7 @@ char *arena_strdup(arena *a, const char *text);
 /* printf into the arena; NULL when the system has no memory. */
 char *arena_printf(arena *a, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-#define ARENA_NEW(a, type) ((type *)arena_alloc((a), sizeof(type)))
+#define ARENA_NEW(a, type)          ((type *)arena_alloc((a), sizeof(type)))
 #define ARENA_ARRAY(a, type, count) ((type *)arena_alloc((a), sizeof(type) * (size_t)(count)))
 
 #endif

@@ -18,11 +18,11 @@ typedef enum code_result { CODE_DONE, CODE_YIELD, CODE_FAULT } code_result;
 /* A fault of the user's program (index out of range, ...): the first in block order is reported. */
 typedef struct code_fault {
     bool set;
-    uint32_t number;    /* imm of the IR's fault instruction */
-    uint32_t line;      /* of the user's source */
-    uint64_t block;     /* flat block number */
-    uint32_t thread;    /* flat thread number in the block */
-    int64_t values[4];  /* operands of the fault instruction */
+    uint32_t number;   /* imm of the IR's fault instruction */
+    uint32_t line;     /* of the user's source */
+    uint64_t block;    /* flat block number */
+    uint32_t thread;   /* flat thread number in the block */
+    int64_t values[4]; /* operands of the fault instruction */
 } code_fault;
 
 typedef struct code_launch {
@@ -35,13 +35,14 @@ typedef struct code code;
 struct code {
     /* block: flat block number, x fastest. budget: decremented by work done (about one per loop round
      * per gang); at zero the code returns YIELD. */
-    code_result (*run)(const code *self, const code_launch *launch, void *frame, uint64_t block, bool resume,
-                       int64_t *budget, code_fault *fault);
+    code_result (*run)(const code *self, const code_launch *launch, void *frame, uint64_t block,
+                       bool resume, int64_t *budget, code_fault *fault);
     void (*destroy)(code *self);
-    size_t frame_bytes;      /* for this code's block size (fixed when it was compiled) */
-    uint32_t block[3];       /* the block size it was compiled for */
+    size_t frame_bytes; /* for this code's block size (fixed when it was compiled) */
+    uint32_t block[3];  /* the block size it was compiled for */
     uint32_t nparams;
-    uint64_t cost_per_block; /* rough ns, for the choice between one thread and the pool; 0 unknown */
+    uint64_t
+        cost_per_block; /* rough ns, for the choice between one thread and the pool; 0 unknown */
     const char *name, *file; /* owned by the code */
 };
 

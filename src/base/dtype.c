@@ -30,12 +30,14 @@ dtype dtype_promote(dtype a, dtype b) {
     if (a == DT_BOOL) return b;
     if (dtype_is_float(b)) {
         if (dtype_is_float(a)) return (a == DT_F16 && b == DT_BF16) ? DT_F32 : b;
-        if (b == DT_BF16) return dtype_bytes(a) == 1 ? DT_BF16 : dtype_bytes(a) == 2 ? DT_F32 : DT_F64;
+        if (b == DT_BF16)
+            return dtype_bytes(a) == 1 ? DT_BF16 : dtype_bytes(a) == 2 ? DT_F32 : DT_F64;
         dtype least = float_for_integer(a);
         return least > b ? least : b;
     }
     if (dtype_is_signed(a) == dtype_is_signed(b)) return b; /* same kind: the order is by size */
-    size_t s = dtype_bytes(a), u = dtype_bytes(b); /* a signed, b unsigned: kinds are in that order */
+    size_t s = dtype_bytes(a),
+           u = dtype_bytes(b); /* a signed, b unsigned: kinds are in that order */
     if (u < s) return a;
     return u == 8 ? DT_F64 : signed_of_bytes(u * 2);
 }
@@ -110,18 +112,34 @@ void scalar_store(scalar s, dtype dt, void *to) {
     uint16_t h;
     switch (dt) {
     case DT_BOOL: *(uint8_t *)to = s.kind == 'F' ? s.f != 0 : s.i != 0; return;
-    case DT_F16: h = float_to_half((float)scalar_double(s)); memcpy(to, &h, 2); return;
-    case DT_BF16: h = float_to_bfloat((float)scalar_double(s)); memcpy(to, &h, 2); return;
-    case DT_F32: f = (float)scalar_double(s); memcpy(to, &f, 4); return;
-    case DT_F64: d = scalar_double(s); memcpy(to, &d, 8); return;
+    case DT_F16:
+        h = float_to_half((float)scalar_double(s));
+        memcpy(to, &h, 2);
+        return;
+    case DT_BF16:
+        h = float_to_bfloat((float)scalar_double(s));
+        memcpy(to, &h, 2);
+        return;
+    case DT_F32:
+        f = (float)scalar_double(s);
+        memcpy(to, &f, 4);
+        return;
+    case DT_F64:
+        d = scalar_double(s);
+        memcpy(to, &d, 8);
+        return;
     default: i = scalar_integer(s); memcpy(to, &i, dtype_bytes(dt)); /* little-endian */
     }
 }
 
 scalar scalar_load(dtype dt, const void *from) {
     switch (dt) {
-#define LOAD(id, k, member, ctype) \
-    case DT_##id: { ctype v; memcpy(&v, from, sizeof v); return (scalar){.kind = k, .member = v}; }
+#define LOAD(id, k, member, ctype)               \
+    case DT_##id: {                              \
+        ctype v;                                 \
+        memcpy(&v, from, sizeof v);              \
+        return (scalar){.kind = k, .member = v}; \
+    }
         LOAD(BOOL, 'B', i, uint8_t)
         LOAD(I8, 'I', i, int8_t)
         LOAD(I16, 'I', i, int16_t)
@@ -136,7 +154,8 @@ scalar scalar_load(dtype dt, const void *from) {
     case DT_U64: {
         uint64_t v;
         memcpy(&v, from, 8);
-        return v > INT64_MAX ? (scalar){.kind = 'U', .u = v} : (scalar){.kind = 'I', .i = (int64_t)v};
+        return v > INT64_MAX ? (scalar){.kind = 'U', .u = v}
+                             : (scalar){.kind = 'I', .i = (int64_t)v};
     }
     case DT_F16:
     case DT_BF16: {

@@ -10,7 +10,8 @@ static const struct {
     const char *name, *exception, *hint_en, *hint_zh;
 } rows[SIMT_STATUS_COUNT] = {
     [SIMT_OK] = {"OK", "", "", ""},
-#define ERROR(id, exception, hint_en, hint_zh) [SIMT_ERR_##id] = {#id, #exception, hint_en, hint_zh},
+#define ERROR(id, exception, hint_en, hint_zh) \
+    [SIMT_ERR_##id] = {#id, #exception, hint_en, hint_zh},
 #include "base/errors.def"
 #undef ERROR
 };

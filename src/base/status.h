@@ -22,13 +22,14 @@ typedef enum simt_status {
 
 typedef struct simt_diag {
     simt_status code;
-    char text[1000];      /* English, UTF-8, no newline at the end */
-    char file[240];       /* the user's source file, or "" */
-    int line, column;     /* from 1; 0 when unknown */
+    char text[1000];  /* English, UTF-8, no newline at the end */
+    char file[240];   /* the user's source file, or "" */
+    int line, column; /* from 1; 0 when unknown */
 } simt_diag;
 
 /* Records the failure and returns `code`, so that a caller writes `return status_fail(...)`. */
-simt_status status_fail(simt_status code, const char *format, ...) __attribute__((format(printf, 2, 3)));
+simt_status status_fail(simt_status code, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 /* Adds the user's position to the recorded failure. */
 void status_set_position(const char *file, int line, int column);
 /* Puts text in front of the recorded text ("argument 2: ..."). */
@@ -39,14 +40,14 @@ const simt_diag *status_get(void);
 simt_status status_adopt(const simt_diag *diag);
 void status_clear(void);
 
-const char *status_name(simt_status code);           /* "VALUE", ... */
-const char *status_exception(simt_status code);      /* "ValueError", ... */
-const char *status_hint(simt_status code, bool zh);  /* "" when there is none */
+const char *status_name(simt_status code);          /* "VALUE", ... */
+const char *status_exception(simt_status code);     /* "ValueError", ... */
+const char *status_hint(simt_status code, bool zh); /* "" when there is none */
 
 /* The one control-flow macro of the project: passes a failure on, visibly. */
-#define SIMT_TRY(expression)                 \
-    do {                                     \
-        simt_status try_status = (expression); \
+#define SIMT_TRY(expression)                                               \
+    do {                                                                   \
+        simt_status try_status = (expression);                             \
         if (__builtin_expect(try_status != SIMT_OK, 0)) return try_status; \
     } while (0)
 

@@ -12,8 +12,9 @@ struct device {
     /* 64-byte aligned; bytes may be 0 (then a valid, distinct address). Memory is not cleared.
      * Failure: SIMT_ERR_MEMORY naming the size. */
     simt_status (*alloc)(device *d, size_t bytes, void **out);
-    void (*free)(device *d, void *memory, size_t bytes); /* bytes as given to alloc; kept in the cache */
-    void (*trim)(device *d);                             /* gives cached memory back */
+    void (*free)(device *d, void *memory,
+                 size_t bytes); /* bytes as given to alloc; kept in the cache */
+    void (*trim)(device *d);    /* gives cached memory back */
     /* Runs all blocks and returns when they are done (the CPU device is synchronous). Small launches
      * run on the calling thread and wake nobody. A fault of the program: SIMT_ERR_INDEX or
      * SIMT_ERR_RUNTIME is the *caller's* to make from *fault; launch returns OK with fault->set.
@@ -23,7 +24,8 @@ struct device {
      * workers; for library calls (GEMM slices, im2col, gathers). A call from inside a worker runs serially. The
      * first failure is returned (its diagnostic in the calling thread). */
     simt_status (*parallel)(device *d, size_t count, size_t grain,
-                            simt_status (*fn)(void *context, size_t begin, size_t end), void *context);
+                            simt_status (*fn)(void *context, size_t begin, size_t end),
+                            void *context);
     size_t (*bytes_in_use)(device *d);
     size_t (*bytes_cached)(device *d);
     void (*destroy)(device *d);

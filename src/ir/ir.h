@@ -26,10 +26,21 @@
 
 typedef enum ir_type {
     IR_VOID,
-    IR_I1, IR_I8, IR_I16, IR_I32, IR_I64,
-    IR_F16, IR_BF16, IR_F32, IR_F64,
+    IR_I1,
+    IR_I8,
+    IR_I16,
+    IR_I32,
+    IR_I64,
+    IR_F16,
+    IR_BF16,
+    IR_F32,
+    IR_F64,
     /* pointers, 64 bits; the space is in the type */
-    IR_PTR_GLOBAL, IR_PTR_SHARED, IR_PTR_LOCAL, IR_PTR_CONST, IR_PTR_GENERIC,
+    IR_PTR_GLOBAL,
+    IR_PTR_SHARED,
+    IR_PTR_LOCAL,
+    IR_PTR_CONST,
+    IR_PTR_GENERIC,
     IR_TYPE_COUNT
 } ir_type;
 
@@ -59,18 +70,33 @@ extern const ir_op_info ir_op_table[IR_OP_COUNT];
 
 /* imm of IR_SPECIAL */
 typedef enum ir_special {
-    IR_TID_X, IR_TID_Y, IR_TID_Z,          /* thread in block */
-    IR_CTAID_X, IR_CTAID_Y, IR_CTAID_Z,    /* block in grid */
-    IR_NTID_X, IR_NTID_Y, IR_NTID_Z,       /* threads per block */
-    IR_NCTAID_X, IR_NCTAID_Y, IR_NCTAID_Z, /* blocks in grid */
+    IR_TID_X,
+    IR_TID_Y,
+    IR_TID_Z, /* thread in block */
+    IR_CTAID_X,
+    IR_CTAID_Y,
+    IR_CTAID_Z, /* block in grid */
+    IR_NTID_X,
+    IR_NTID_Y,
+    IR_NTID_Z, /* threads per block */
+    IR_NCTAID_X,
+    IR_NCTAID_Y,
+    IR_NCTAID_Z, /* blocks in grid */
     IR_SPECIAL_COUNT
 } ir_special;
 
 /* imm of memory operations */
-typedef enum ir_order { IR_PLAIN, IR_VOLATILE, IR_RELAXED, IR_ACQUIRE, IR_RELEASE, IR_ACQ_REL } ir_order;
+typedef enum ir_order {
+    IR_PLAIN,
+    IR_VOLATILE,
+    IR_RELAXED,
+    IR_ACQUIRE,
+    IR_RELEASE,
+    IR_ACQ_REL
+} ir_order;
 typedef enum ir_scope { IR_SCOPE_BLOCK, IR_SCOPE_DEVICE, IR_SCOPE_SYSTEM } ir_scope;
 #define IR_MEM(order, scope) ((uint64_t)(order) | (uint64_t)(scope) << 8)
-#define IR_MEM_ORDER(imm) ((ir_order)((imm) & 255))
+#define IR_MEM_ORDER(imm)    ((ir_order)((imm)&255))
 
 typedef struct ir_pos {
     uint32_t line, column; /* from 1; 0 unknown. The file is the function's. */
@@ -96,26 +122,26 @@ struct ir_inst {
     ir_value *results; /* usually one or none; block, loop, if: any number */
     uint64_t imm;      /* constant bits, ir_special, ir_mem, bytes, fault number */
     ir_region *regions[2];
-    ir_inst *label;    /* br, continue: the construct they name */
+    ir_inst *label; /* br, continue: the construct they name */
     ir_pos pos;
     ir_inst *prev, *next;
     ir_region *parent;
-    void *note;        /* a pass's own */
+    void *note; /* a pass's own */
 };
 
 struct ir_region {
-    ir_value *params;  /* loop body: carried values; function body: the parameters */
+    ir_value *params; /* loop body: carried values; function body: the parameters */
     uint32_t nparams;
     ir_inst *first, *last;
-    ir_inst *owner;    /* NULL for the function's body */
+    ir_inst *owner; /* NULL for the function's body */
 };
 
 typedef struct ir_func {
     arena mem;
     const char *name, *file; /* file: the user's source, or "" */
     ir_region body;
-    uint32_t next_id;        /* ids given so far */
-    bool failed;             /* out of memory while building: the builder goes on with dummies */
+    uint32_t next_id; /* ids given so far */
+    bool failed;      /* out of memory while building: the builder goes on with dummies */
 } ir_func;
 
 /* ---- making and freeing; a new function has no parameters yet ---- */
@@ -152,20 +178,21 @@ void ir_fence(ir_builder *b, ir_scope scope);
 void ir_fault(ir_builder *b, uint32_t number, ir_value **args, unsigned nargs);
 /* Constructs. The builder's cursor does not move: build inside with ir_builder_at_end(f, inst->regions[i]). */
 ir_inst *ir_block(ir_builder *b, const ir_type *results, unsigned nresults);
-ir_inst *ir_loop(ir_builder *b, ir_value **init, unsigned ninit, const ir_type *results, unsigned nresults);
+ir_inst *ir_loop(ir_builder *b, ir_value **init, unsigned ninit, const ir_type *results,
+                 unsigned nresults);
 ir_inst *ir_if(ir_builder *b, ir_value *cond, const ir_type *results, unsigned nresults);
 void ir_br(ir_builder *b, ir_inst *label, ir_value **values, unsigned nvalues);
 void ir_continue(ir_builder *b, ir_inst *loop, ir_value **values, unsigned nvalues);
 void ir_return(ir_builder *b);
 /* The general form behind all of them (used by the parser and passes). */
-ir_inst *ir_inst_add(ir_builder *b, ir_op op, const ir_type *results, unsigned nresults, ir_value **args,
-                     unsigned nargs, uint64_t imm);
+ir_inst *ir_inst_add(ir_builder *b, ir_op op, const ir_type *results, unsigned nresults,
+                     ir_value **args, unsigned nargs, uint64_t imm);
 
 /* ---- changing ---- */
-void ir_inst_remove(ir_inst *inst);                       /* unlink; its memory stays in the arena */
+void ir_inst_remove(ir_inst *inst); /* unlink; its memory stays in the arena */
 void ir_inst_move_before(ir_inst *inst, ir_inst *before);
 void ir_replace_uses(ir_func *f, ir_value *old, ir_value *with); /* everywhere in f */
-void ir_func_renumber(ir_func *f);                        /* dense ids in program order */
+void ir_func_renumber(ir_func *f);                               /* dense ids in program order */
 static inline ir_value *ir_result(ir_inst *inst) { return inst->results; }
 
 /* ---- printed form, parser, verifier ---- */

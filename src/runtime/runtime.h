@@ -15,7 +15,7 @@ device *runtime_device(simt_runtime *rt);
 /* Compiled kernels are counted; the cache holds one reference, the caller gets one. */
 typedef struct runtime_kernel {
     code *code;
-    int refs;       /* atomic */
+    int refs; /* atomic */
     uint64_t key;
 } runtime_kernel;
 
@@ -32,8 +32,8 @@ void runtime_kernel_ref(runtime_kernel *k);
 void runtime_kernel_unref(runtime_kernel *k);
 
 /* args: one 64-bit slot per parameter. Faults of the program come back in *fault (set). */
-simt_status runtime_launch(simt_runtime *rt, const runtime_kernel *k, const uint32_t grid[3], const uint64_t *args,
-                           size_t shared_bytes, code_fault *fault);
+simt_status runtime_launch(simt_runtime *rt, const runtime_kernel *k, const uint32_t grid[3],
+                           const uint64_t *args, size_t shared_bytes, code_fault *fault);
 
 /* Stage names as they happen ("verify", "fold", ..., "vm"), when SIMT_DUMP is set: written to stderr by the
  * default sink; tests install their own. */

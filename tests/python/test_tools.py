@@ -98,3 +98,34 @@ def test_mnist_and_its_notice_are_in_the_package():
     files = load("list_package").package_files(os.path.join(ROOT, "python"))
     raw = [f for f in files if f.startswith("simt/data/MNIST/raw/")]
     assert len(raw) == 4 and "simt/data/MNIST/NOTICE" in files
+
+
+# Slow, so that a face can grow in small steps without regenerating each time.
+@pytest.mark.slow
+def test_coverage_pages_are_up_to_date():
+    coverage = load("gen_coverage")
+    assert coverage.differing(coverage.pages()) == [], "make coverage"
+
+
+def test_coverage_lists_what_a_module_offers(tmp_path):
+    import types
+
+    coverage = load("gen_coverage")
+    module = types.ModuleType("simt.face")
+    exec(
+        "import os, sys\nfrom functools import wraps\n"
+        "import numpy as np\nfrom numpy import float32\n"
+        "from simt._missing import module_hooks\n"
+        "_x = 1\npi = 3.14\ndef add(): pass\nclass Net: pass\n"
+        "add.__module__ = Net.__module__ = 'simt.face'\n",
+        module.__dict__,
+    )
+    assert coverage.public_names(module) == ["add", "float32", "pi", "Net"]
+    assert coverage.section("face", ["a", "b"]) == "## face (2)\n\na, b\n"
+    coverage.write({"a.md": "1", "b.md": "2"}, str(tmp_path))
+    assert coverage.differing({"a.md": "1", "b.md": "3", "c.md": ""}, str(tmp_path)) == [
+        "b.md",
+        "c.md",
+    ]
+    coverage.write({"a.md": "1"}, str(tmp_path))
+    assert sorted(os.listdir(tmp_path)) == ["a.md"]

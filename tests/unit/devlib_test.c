@@ -89,7 +89,10 @@ static double reference(const char *name, double x) {
 #define REF(f) \
     if (!strcmp(name, #f)) return f(x);
     REF(exp)
-    REF(log) REF(log1p) REF(expm1) REF(sin) REF(cos) REF(tanh) REF(erf)
+    REF(log)
+    REF(log1p)
+    REF(expm1)
+    REF(sin) REF(cos) REF(tanh) REF(erf)
 #undef REF
         return NAN;
 }
