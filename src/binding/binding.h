@@ -1,0 +1,149 @@
+/* The Python face of array/: types, conversions and errors that all faces share.
+ *
+ * Conventions. Functions returning bool or PyObject * have set a Python exception when they return
+ * false or NULL. "Tri-state" functions return 1 (done), 0 (not convertible; no exception set) or -1
+ * (exception set). `array **out` and operands hold new references (operand_done drops them). The GIL
+ * is held everywhere here; array/ drops it through the hooks where it waits.
+ */
+#ifndef SIMT_BINDING_BINDING_H
+#define SIMT_BINDING_BINDING_H
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include "array/array.h"
+
+/* simt._core.Array: what every face's array type starts with (ndarray here, Tensor in tensor.c). It is
+ * abstract: it has the lifetime, weak references and no behaviour. */
+typedef struct pyarray {
+    PyObject_HEAD
+    array *a;
+    PyObject *weakrefs;
+    PyObject *extra; /* the face's own; NULL */
+} pyarray;
+extern PyTypeObject binding_array_type;   /* simt._core.Array */
+extern PyTypeObject binding_ndarray_type; /* simt._core.ndarray, the cupy face */
+
+static inline bool binding_is_array(PyObject *o) {
+    return PyObject_TypeCheck(o, &binding_array_type);
+}
+/* Frees what a pyarray holds; the end of every subclass's tp_dealloc (before tp_free). */
+void binding_array_clear(pyarray *self);
+/* A cupy ndarray around `a` (takes the reference; also on failure). NULL a: exception is set already. */
+PyObject *binding_wrap(array *a);
+
+/* ---- errors.c ---- */
+
+/* The calling thread's diagnostic as a Python exception (with position and hint in the user's
+ * language); returns NULL. A pending Python exception is left as it is. */
+PyObject *binding_raise(void);
+/* `if (!binding_ok(array_add(...))) return NULL;` */
+static inline bool binding_ok(simt_status status) {
+    if (__builtin_expect(status == SIMT_OK, 1)) return true;
+    binding_raise();
+    return false;
+}
+/* numpy.exceptions.AxisError, or PyTorch's IndexError. */
+void binding_raise_axis(int64_t axis, int ndim, graph_face face);
+
+/* ---- hooks.c ---- */
+
+/* Installs the hooks and makes array's context. Called once when the module is made; the runtime
+ * itself starts at the first array (binding_start, which every creation calls). */
+bool binding_start(void);
+void binding_install_hooks(void);
+/* For array_from_foreign: drops a Python reference (owner) wherever it is called from. */
+void binding_release_object(void *owner);
+bool binding_lenient(void); /* SIMT_LENIENT=1 */
+
+/* ---- dtypes.c ---- */
+
+/* Tri-state free: every failure is a TypeError. Takes strings, bool/int/float, NumPy's dtypes and
+ * scalar types (NumPy is not imported for it), objects with an int attribute `_simt_dtype`. */
+bool binding_to_dtype(PyObject *o, dtype *out);
+/* As binding_to_dtype, but None and NULL give has = false. */
+bool binding_to_dtype_or_none(PyObject *o, bool *has, dtype *out);
+PyObject *binding_numpy_dtype(dtype dt); /* new reference to numpy.dtype (imports NumPy) */
+/* The dtype of a buffer format ("f", "<i4"-like struct codes); tri-state without exception: 1 or 0. */
+int binding_format_to_dtype(const char *format, Py_ssize_t itemsize, dtype *out);
+const char *binding_dtype_format(dtype dt); /* struct code; NULL for bfloat16 */
+
+/* ---- convert.c ---- */
+
+/* Tri-state. bool, int, float (exact types) are weak scalars; NumPy scalars are strong (a 0-d array) for
+ * FACE_NUMPY, weak for FACE_TORCH. NumPy arrays: only for FACE_TORCH, or with SIMT_LENIENT. An int that
+ * fits neither int64 nor uint64 is an OverflowError. */
+int binding_to_operand(PyObject *o, graph_face face, operand *out);
+static inline void binding_operand_done(operand *o) {
+    if (o->a) array_unref(o->a);
+}
+/* Tri-state: a Python bool, int or float (NumPy scalars too), or a 0-d array's value. */
+int binding_to_scalar(PyObject *o, scalar *out);
+PyObject *binding_from_scalar(scalar s); /* bool, int or float */
+bool binding_to_int64(PyObject *o, int64_t *out); /* by __index__ */
+/* An int or a sequence of ints; `what` names it in the error ("shape"). Negative values are allowed. */
+bool binding_to_shape(PyObject *o, const char *what, int64_t *shape, int *ndim);
+/* A shape from *args: f(2, 3) or f((2, 3)). */
+bool binding_args_to_shape(PyObject *const *args, Py_ssize_t n, const char *what, int64_t *shape, int *ndim);
+PyObject *binding_from_shape(const int64_t *shape, int ndim); /* tuple */
+/* None, an int, a tuple of ints -> bit mask. None gives all axes and *all = true. Errors in the face's words. */
+bool binding_to_axes(PyObject *o, int ndim, graph_face face, uint32_t *mask, bool *all);
+/* One axis, wrapped once. */
+bool binding_to_axis(PyObject *o, int ndim, graph_face face, int *axis);
+
+/* ---- sequence.c ---- */
+
+/* A new array (memory of its own) from nested sequences, scalars, arrays, buffers, __array_interface__,
+ * DLPack. Without has_dtype: NumPy's discovery, or PyTorch's (floats: default_float). */
+bool binding_to_array(PyObject *o, bool has_dtype, dtype dt, graph_face face, dtype default_float, array **out);
+/* Shares the memory of an object with the buffer protocol or __array_interface__ (writable if it is);
+ * tri-state (0: has neither, or a type that we have not). The storage is exposed. */
+int binding_share_memory(PyObject *o, array **out);
+/* Nested lists of Python numbers (0-d: the number). */
+PyObject *binding_tolist(array *a);
+
+/* ---- index.c ---- */
+
+/* A key, taken apart:  view = array_slice_view(a, items, nitems); when front: the view's axes that have an
+ * index are moved to the front (NumPy's rule for separated indices);  then, when nindices > 0,
+ * array_index_get(view, index, nindices). Integer indices are arrays of int64 (masks have become
+ * such: they are evaluated here). */
+typedef struct binding_key {
+    array_slice items[2 * ARRAY_MAX_NDIM];
+    int nitems;
+    array *index[2 * ARRAY_MAX_NDIM]; /* per axis of the view; NULL: the whole axis */
+    int nindices;                     /* 0: basic indexing only */
+    bool front;
+    array *mask; /* the key is one bool array over the first mask->ndim axes: index is made when asked */
+} binding_key;
+bool binding_key_parse(array *a, PyObject *key, graph_face face, binding_key *out);
+void binding_key_deinit(binding_key *k);
+/* The view (basic part and `front`), a new reference; for a key with only basic parts it is the result. */
+simt_status binding_key_view(array *a, const binding_key *k, array **out);
+/* All of it. */
+bool binding_get_item(array *a, PyObject *key, graph_face face, array **out);
+bool binding_set_item(array *a, PyObject *key, const operand *value, graph_face face);
+
+/* ---- exchange.c ---- */
+
+/* A capsule "dltensor" ("dltensor_versioned" when versioned); exposes the storage. */
+PyObject *binding_to_dlpack(array *a, bool versioned);
+/* From a capsule, or an object with __dlpack__: shares memory. */
+bool binding_from_dlpack(PyObject *o, array **out);
+/* An object with the buffer protocol that shares a's memory (evaluated, exposed). */
+PyObject *binding_export_buffer(array *a, bool writable);
+
+/* ---- what the module is made of ---- */
+
+/* Each adds its functions and types to the module. */
+bool binding_add_array_types(PyObject *module);
+bool binding_add_functions(PyObject *module);
+bool binding_add_random(PyObject *module);
+bool binding_add_exchange(PyObject *module);
+
+/* Keyword arguments of METH_FASTCALL functions: names in order; values borrowed, NULL where not given.
+ * The first `npositional` may be given by position. */
+bool binding_parse_args(const char *function, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames,
+                        const char *const *names, int nnames, int npositional, int nrequired, PyObject **values);
+
+#endif
