@@ -6,8 +6,8 @@
  * its key. Program order is what makes in-place writes right: a reader that comes before a write runs
  * before it, so a copy of an old version is never needed.
  *
- * Not in the key, and so free to change from run to run: buffer addresses, offsets of the views into
- * their buffers, scalars (learning rates, seeds, Python numbers).
+ * Not in the key, and so free to change from run to run: buffer addresses, offsets of views into buffers
+ * that the program only reads, scalars (learning rates, seeds, Python numbers).
  */
 #ifndef SIMT_GRAPH_GRAPH_H
 #define SIMT_GRAPH_GRAPH_H
@@ -82,11 +82,15 @@ typedef struct graph_node {
     uint32_t first_scalar, first_offset; /* set by decoding: this node's first ones of the program */
 } graph_node;
 
+#define GRAPH_WRITTEN 0x80000000u
 typedef struct graph_program {
     uint64_t *words; /* encoded nodes; with the buffer facts at the end (graph_program_close) the key */
     uint32_t nwords, words_capacity;
     int64_t *offsets;  /* of every view in order of encoding (inputs, then output, node by node) */
     uint32_t noffsets, offsets_capacity;
+    uint32_t *view_buffers, view_buffers_capacity; /* by view: its buffer, | GRAPH_WRITTEN for outputs */
+    uint32_t *first_view, first_view_capacity;     /* scratch of closing */
+    uint32_t buffer_words;                         /* where the buffer facts start in words */
     uint64_t *scalars; /* bits of the value in the node's compute type (or f64/i64 as the row says) */
     uint32_t nscalars, scalars_capacity;
     uint32_t nnodes, nbuffers;

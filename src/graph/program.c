@@ -15,6 +15,8 @@ void graph_program_init(graph_program *p) { *p = (graph_program){0}; }
 void graph_program_deinit(graph_program *p) {
     free(p->words);
     free(p->offsets);
+    free(p->view_buffers);
+    free(p->first_view);
     free(p->scalars);
     *p = (graph_program){0};
 }
@@ -59,6 +61,7 @@ static uint64_t *encode_view(graph_program *p, uint64_t *w, const graph_view *v)
         memcpy(w, v->strides, sizeof *w * (size_t)v->ndim);
         w += v->ndim;
     }
+    p->view_buffers[p->noffsets] = v->buffer;
     p->offsets[p->noffsets++] = v->offset;
     return w;
 }
@@ -67,6 +70,7 @@ simt_status graph_program_add(graph_program *p, const graph_node *node, const ui
     uint32_t most = 1 + GRAPH_MAX_PARAMS + (uint32_t)(node->nin + 1) * (1 + 2 * GRAPH_MAX_NDIM);
     if (!reserve((void **)&p->words, &p->words_capacity, 8, p->nwords + most) ||
         !reserve((void **)&p->offsets, &p->offsets_capacity, 8, p->noffsets + GRAPH_MAX_INPUTS + 1) ||
+        !reserve((void **)&p->view_buffers, &p->view_buffers_capacity, 4, p->noffsets + GRAPH_MAX_INPUTS + 1) ||
         !reserve((void **)&p->scalars, &p->scalars_capacity, 8, p->nscalars + GRAPH_MAX_SCALARS))
         return status_fail(SIMT_ERR_MEMORY, "out of memory while recording '%s'", array_op_table[node->op].name);
     uint64_t *first = p->words + p->nwords, *w = first;
@@ -79,6 +83,7 @@ simt_status graph_program_add(graph_program *p, const graph_node *node, const ui
         else w = encode_view(p, w, &node->in[i]);
     }
     w = encode_view(p, w, &node->out);
+    p->view_buffers[p->noffsets - 1] |= GRAPH_WRITTEN;
     uint64_t hash = p->hash;
     for (uint64_t *word = first; word < w; word++) hash = mix(hash, *word);
     p->hash = hash;
@@ -88,14 +93,48 @@ simt_status graph_program_add(graph_program *p, const graph_node *node, const ui
     return SIMT_OK;
 }
 
-simt_status graph_program_close(graph_program *p, const graph_buffer *buffers, uint32_t n) {
-    if (!reserve((void **)&p->words, &p->words_capacity, 8, p->nwords + n))
+static void add_word(graph_program *p, uint64_t word) {
+    p->words[p->nwords++] = word;
+    p->hash = mix(p->hash, word);
+}
+
+/* What of the offsets belongs to the key: for buffers that the program writes, every offset but 0 (fusion
+ * depends on overlaps); for others, which views start where the buffer's first view starts. */
+static simt_status close_offsets(graph_program *p, uint32_t nbuffers) {
+    uint32_t facts = (p->noffsets + 63) / 64;
+    if (!reserve((void **)&p->words, &p->words_capacity, 8, p->nwords + 2 * p->noffsets + facts + 2 * nbuffers + 2) ||
+        !reserve((void **)&p->first_view, &p->first_view_capacity, 4, nbuffers + 1))
         return status_fail(SIMT_ERR_MEMORY, "out of memory while evaluating");
-    for (uint32_t i = 0; i < n; i++) {
-        uint64_t word = (uint64_t)buffers[i].bytes << 2 | (uint64_t)buffers[i].ready << 1 | buffers[i].kept;
-        p->words[p->nwords++] = word;
-        p->hash = mix(p->hash, word);
+    memset(p->first_view, 0, sizeof *p->first_view * nbuffers);
+    uint32_t *first = p->first_view; /* 1 + number of the first view, the top bit: written */
+    for (uint32_t i = 0; i < p->noffsets; i++) {
+        uint32_t buffer = p->view_buffers[i] & ~GRAPH_WRITTEN;
+        if (!first[buffer]) first[buffer] = i + 1;
+        first[buffer] |= p->view_buffers[i] & GRAPH_WRITTEN;
     }
+    uint64_t same = 0;
+    for (uint32_t i = 0; i < p->noffsets; i++) {
+        uint32_t fact = first[p->view_buffers[i] & ~GRAPH_WRITTEN];
+        if (!(fact & GRAPH_WRITTEN)) {
+            same |= (uint64_t)(p->offsets[i] == p->offsets[fact - 1]) << (i & 63);
+        } else if (p->offsets[i] != 0) {
+            add_word(p, (uint64_t)i << 32 | 0xffffffff);
+            add_word(p, (uint64_t)p->offsets[i]);
+        }
+        if ((i & 63) == 63) {
+            add_word(p, same);
+            same = 0;
+        }
+    }
+    add_word(p, same);
+    return SIMT_OK;
+}
+
+simt_status graph_program_close(graph_program *p, const graph_buffer *buffers, uint32_t n) {
+    SIMT_TRY(close_offsets(p, n));
+    p->buffer_words = p->nwords;
+    for (uint32_t i = 0; i < n; i++)
+        add_word(p, (uint64_t)buffers[i].bytes << 2 | (uint64_t)buffers[i].ready << 1 | buffers[i].kept);
     p->nbuffers = n;
     return SIMT_OK;
 }
@@ -146,6 +185,7 @@ simt_status graph_program_decode(const graph_program *p, arena *mem, graph_node 
         }
         w = decode_view(p, w, &offset, &n->out);
     }
+    w = p->words + p->buffer_words;
     for (uint32_t i = 0; i < p->nbuffers; i++)
         (*buffers)[i] = (graph_buffer){(int64_t)(w[i] >> 2), w[i] >> 1 & 1, w[i] & 1};
     return SIMT_OK;

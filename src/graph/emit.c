@@ -1,0 +1,496 @@
+/* Elementwise rows as IR: C emitters for the primitive rows, formulas for the rest.
+ *
+ * In: operands in the node's compute type. Out: the value in its result type. 16-bit floats are
+ * computed in f32 and rounded once per node, so no emitter sees them.
+ * Adding a row: a formula in array_ops.def, or one case in emit_primitive.
+ */
+#include "graph/emit.h"
+
+ir_type emit_type(dtype dt) { return dt == DT_BOOL ? IR_I1 : ir_type_of_dtype(dt); }
+
+ir_value *emit_load(ir_builder *b, dtype dt, ir_value *ptr) {
+    ir_value *v = ir_load(b, ir_type_of_dtype(dt), ptr, IR_PLAIN);
+    return dt == DT_BOOL ? ir_binary(b, IR_NE, v, ir_const_int(b, IR_I8, 0)) : v;
+}
+
+void emit_store(ir_builder *b, dtype dt, ir_value *ptr, ir_value *value) {
+    if (dt == DT_BOOL) value = ir_cast(b, IR_ZEXT, IR_I8, value);
+    ir_store(b, ptr, value, IR_PLAIN);
+}
+
+static ir_value *number(ir_builder *b, dtype dt, double value) {
+    if (dtype_is_float(dt)) return ir_const_float(b, emit_type(dt), value);
+    return ir_const_int(b, emit_type(dt), (int64_t)value);
+}
+
+ir_value *emit_cast(ir_builder *b, ir_value *v, dtype from, dtype to) {
+    if (from == to) return v;
+    ir_type target = emit_type(to);
+    bool from_float = dtype_is_float(from), to_float = dtype_is_float(to);
+    if (to == DT_BOOL) return ir_binary(b, from_float ? IR_FNE : IR_NE, v, number(b, from, 0));
+    if (from_float && to_float) {
+        if (dtype_bytes(from) == dtype_bytes(to)) { /* f16 <-> bf16 */
+            v = ir_cast(b, IR_FPEXT, IR_F32, v);
+            return ir_cast(b, IR_FPTRUNC, target, v);
+        }
+        return ir_cast(b, dtype_bytes(from) < dtype_bytes(to) ? IR_FPEXT : IR_FPTRUNC, target, v);
+    }
+    if (from_float) return ir_cast(b, dtype_is_signed(to) ? IR_CVT_NUMPY_S : IR_CVT_NUMPY_U, target, v);
+    if (to_float) return ir_cast(b, dtype_is_signed(from) ? IR_SITOFP : IR_UITOFP, target, v);
+    if (from == DT_BOOL) return ir_cast(b, IR_ZEXT, target, v);
+    if (dtype_bytes(from) == dtype_bytes(to)) return v; /* signedness is in the operations */
+    if (dtype_bytes(from) > dtype_bytes(to)) return ir_cast(b, IR_TRUNC, target, v);
+    return ir_cast(b, dtype_is_signed(from) ? IR_SEXT : IR_ZEXT, target, v);
+}
+
+/* ---- primitives ---- */
+
+/* One arithmetic meaning in its four spellings; IR_OP_COUNT: identity (floor of an integer). */
+typedef struct spelling {
+    ir_op f, s, u, boolean;
+} spelling;
+
+static ir_op spell(spelling w, dtype dt) {
+    return dtype_is_float(dt) ? w.f : dt == DT_BOOL ? w.boolean : dtype_is_signed(dt) ? w.s : w.u;
+}
+
+static ir_value *negate(ir_builder *b, dtype dt, ir_value *v) {
+    if (dtype_is_float(dt)) return ir_unary(b, IR_FNEG, v);
+    return ir_binary(b, IR_SUB, number(b, dt, 0), v);
+}
+
+static ir_value *compare(ir_builder *b, array_op op, dtype dt, ir_value *x, ir_value *y) {
+    if (op == OP_GREATER || op == OP_GREATER_EQUAL) {
+        ir_value *swap = x;
+        x = y;
+        y = swap;
+    }
+    spelling w;
+    switch (op) {
+    case OP_EQUAL: w = (spelling){IR_FEQ, IR_EQ, IR_EQ, IR_EQ}; break;
+    case OP_NOT_EQUAL: w = (spelling){IR_FNE, IR_NE, IR_NE, IR_NE}; break;
+    case OP_LESS:
+    case OP_GREATER: w = (spelling){IR_FLT, IR_LT_S, IR_LT_U, IR_LT_U}; break;
+    default: w = (spelling){IR_FLE, IR_LE_S, IR_LE_U, IR_LE_U}; break;
+    }
+    return ir_binary(b, spell(w, dt), x, y);
+}
+
+static ir_value *both(ir_builder *b, ir_value *x, ir_value *y) { return ir_binary(b, IR_AND, x, y); }
+
+/* NumPy's npy_divmod: Python's floor division of floats, with the signed zeros it gives. */
+static ir_value *float_divmod(ir_builder *b, dtype dt, ir_value *x, ir_value *y, bool quotient) {
+    ir_value *zero = number(b, dt, 0), *one = number(b, dt, 1);
+    ir_value *mod = ir_binary(b, IR_FREM, x, y);
+    ir_value *div = ir_binary(b, IR_FDIV, ir_binary(b, IR_FSUB, x, mod), y);
+    ir_value *nonzero = ir_binary(b, IR_FNE, mod, zero);
+    ir_value *differ = ir_binary(b, IR_NE, ir_binary(b, IR_FLT, y, zero), ir_binary(b, IR_FLT, mod, zero));
+    ir_value *adjust = both(b, nonzero, differ);
+    if (!quotient) {
+        ir_value *fixed = ir_select(b, adjust, ir_binary(b, IR_FADD, mod, y), mod);
+        ir_value *signed_zero = ir_binary(b, IR_FCOPYSIGN, zero, y);
+        fixed = ir_select(b, nonzero, fixed, signed_zero);
+        return ir_select(b, ir_binary(b, IR_FEQ, y, zero), mod, fixed);
+    }
+    div = ir_select(b, adjust, ir_binary(b, IR_FSUB, div, one), div);
+    ir_value *down = ir_unary(b, IR_FFLOOR, div);
+    ir_value *close = ir_binary(b, IR_FLT, number(b, dt, 0.5), ir_binary(b, IR_FSUB, div, down));
+    down = ir_select(b, close, ir_binary(b, IR_FADD, down, one), down);
+    ir_value *plain = ir_binary(b, IR_FDIV, x, y);
+    down = ir_select(b, ir_binary(b, IR_FNE, div, zero), down, ir_binary(b, IR_FCOPYSIGN, zero, plain));
+    return ir_select(b, ir_binary(b, IR_FEQ, y, zero), plain, down);
+}
+
+static ir_value *integer_divmod(ir_builder *b, dtype dt, ir_value *x, ir_value *y, bool quotient) {
+    if (!dtype_is_signed(dt)) return ir_binary(b, quotient ? IR_DIV_U : IR_REM_U, x, y);
+    ir_value *zero = number(b, dt, 0), *one = number(b, dt, 1);
+    ir_value *rem = ir_binary(b, IR_REM_S, x, y);
+    ir_value *differ = ir_binary(b, IR_LT_S, ir_binary(b, IR_XOR, rem, y), zero);
+    ir_value *adjust = both(b, ir_binary(b, IR_NE, rem, zero), differ);
+    if (!quotient) return ir_select(b, adjust, ir_binary(b, IR_ADD, rem, y), rem);
+    ir_value *div = ir_binary(b, IR_DIV_S, x, y);
+    return ir_select(b, adjust, ir_binary(b, IR_SUB, div, one), div);
+}
+
+/* Integer power by repeated squaring; a negative exponent gives the truncated 1 / x**n. */
+static ir_value *integer_power(ir_builder *b, dtype dt, ir_value *x, ir_value *n) {
+    ir_type type = emit_type(dt);
+    ir_value *zero = number(b, dt, 0), *one = number(b, dt, 1);
+    ir_value *init[3] = {x, n, one};
+    ir_inst *loop = ir_loop(b, init, 3, &type, 1);
+    ir_builder in = ir_builder_at_end(b->f, loop->regions[0]);
+    ir_value *base = &loop->regions[0]->params[0], *left = &loop->regions[0]->params[1];
+    ir_value *result = &loop->regions[0]->params[2];
+    ir_value *go = ir_binary(&in, IR_NE, left, zero);
+    if (dtype_is_signed(dt)) go = both(&in, go, ir_binary(&in, IR_LT_S, zero, left));
+    ir_inst *branch = ir_if(&in, go, NULL, 0);
+    ir_builder yes = ir_builder_at_end(b->f, branch->regions[0]);
+    ir_value *odd = ir_binary(&yes, IR_NE, ir_binary(&yes, IR_AND, left, one), zero);
+    ir_value *product = ir_binary(&yes, IR_MUL, result, base);
+    ir_value *next[3] = {ir_binary(&yes, IR_MUL, base, base), ir_binary(&yes, IR_SHR_U, left, one),
+                         ir_select(&yes, odd, product, result)};
+    ir_continue(&yes, loop, next, 3);
+    ir_builder no = ir_builder_at_end(b->f, branch->regions[1]);
+    ir_br(&no, branch, NULL, 0);
+    ir_br(&in, loop, &result, 1);
+    ir_value *power = ir_result(loop);
+    if (!dtype_is_signed(dt)) return power;
+    ir_value *minus = number(b, dt, -1);
+    ir_value *odd_n = ir_binary(b, IR_NE, ir_binary(b, IR_AND, n, one), zero);
+    ir_value *inverse = ir_select(b, ir_binary(b, IR_EQ, x, minus), ir_select(b, odd_n, minus, one), zero);
+    inverse = ir_select(b, ir_binary(b, IR_EQ, x, one), one, inverse);
+    return ir_select(b, ir_binary(b, IR_LT_S, n, zero), inverse, power);
+}
+
+static ir_value *sign(ir_builder *b, dtype dt, ir_value *x) {
+    ir_value *zero = number(b, dt, 0), *one = number(b, dt, 1);
+    if (!dtype_is_float(dt) && !dtype_is_signed(dt))
+        return ir_select(b, ir_binary(b, IR_NE, x, zero), one, zero);
+    ir_value *rest = zero;
+    if (dtype_is_float(dt)) rest = ir_select(b, ir_binary(b, IR_FEQ, x, zero), zero, x); /* NaN stays */
+    rest = ir_select(b, compare(b, OP_LESS, dt, x, zero), number(b, dt, -1), rest);
+    return ir_select(b, compare(b, OP_GREATER, dt, x, zero), one, rest);
+}
+
+static ir_value *infinite(ir_builder *b, array_op op, dtype dt, ir_value *x) {
+    if (!dtype_is_float(dt)) return ir_const_int(b, IR_I1, op == OP_ISFINITE);
+    ir_value *size = ir_unary(b, IR_FABS, x), *limit = number(b, dt, __builtin_inf());
+    return ir_binary(b, op == OP_ISINF ? IR_FEQ : IR_FLT, size, limit);
+}
+
+static ir_value *sign_bit(ir_builder *b, dtype dt, ir_value *x) {
+    if (dt == DT_BOOL || dtype_is_unsigned(dt)) return ir_const_int(b, IR_I1, 0);
+    if (!dtype_is_float(dt)) return ir_binary(b, IR_LT_S, x, number(b, dt, 0));
+    ir_type bits = dt == DT_F32 ? IR_I32 : IR_I64;
+    ir_value *pattern = ir_cast(b, IR_BITCAST, bits, x);
+    return ir_binary(b, IR_LT_S, pattern, ir_const_int(b, bits, 0));
+}
+
+static ir_value *absolute(ir_builder *b, dtype dt, ir_value *x) {
+    if (dtype_is_float(dt)) return ir_unary(b, IR_FABS, x);
+    return dtype_is_signed(dt) ? ir_unary(b, IR_ABS, x) : x;
+}
+
+/* Rows that are one IR operation, by kind of type. NONE: another case handles it or it cannot be. */
+#define NONE IR_OP_COUNT
+static const spelling one_op[ARRAY_OP_COUNT] = {
+    [OP_ADD] = {IR_FADD, IR_ADD, IR_ADD, IR_OR},
+    [OP_SUBTRACT] = {IR_FSUB, IR_SUB, IR_SUB, IR_XOR},
+    [OP_MULTIPLY] = {IR_FMUL, IR_MUL, IR_MUL, IR_AND},
+    [OP_DIVIDE] = {IR_FDIV, NONE, NONE, NONE},
+    [OP_FMOD] = {IR_FREM, IR_REM_S, IR_REM_U, NONE},
+    [OP_MAXIMUM] = {IR_FMAX_NAN, IR_MAX_S, IR_MAX_U, IR_OR},
+    [OP_MINIMUM] = {IR_FMIN_NAN, IR_MIN_S, IR_MIN_U, IR_AND},
+    [OP_FMAX] = {IR_FMAX_NUM, IR_MAX_S, IR_MAX_U, IR_OR},
+    [OP_FMIN] = {IR_FMIN_NUM, IR_MIN_S, IR_MIN_U, IR_AND},
+    [OP_LOGICAL_AND] = {NONE, NONE, NONE, IR_AND},
+    [OP_LOGICAL_OR] = {NONE, NONE, NONE, IR_OR},
+    [OP_LOGICAL_XOR] = {NONE, NONE, NONE, IR_XOR},
+    [OP_BITWISE_AND] = {NONE, IR_AND, IR_AND, IR_AND},
+    [OP_BITWISE_OR] = {NONE, IR_OR, IR_OR, IR_OR},
+    [OP_BITWISE_XOR] = {NONE, IR_XOR, IR_XOR, IR_XOR},
+    [OP_LEFT_SHIFT] = {NONE, IR_SHL, IR_SHL, NONE},
+    [OP_RIGHT_SHIFT] = {NONE, IR_SHR_S, IR_SHR_U, NONE},
+    [OP_COPYSIGN] = {IR_FCOPYSIGN, NONE, NONE, NONE},
+    [OP_LOGICAL_NOT] = {NONE, NONE, NONE, IR_NOT},
+    [OP_INVERT] = {NONE, IR_NOT, IR_NOT, IR_NOT},
+    [OP_EXP] = {IR_EXP, NONE, NONE, NONE},
+    [OP_EXPM1] = {IR_EXPM1, NONE, NONE, NONE},
+    [OP_LOG] = {IR_LOG, NONE, NONE, NONE},
+    [OP_LOG1P] = {IR_LOG1P, NONE, NONE, NONE},
+    [OP_SQRT] = {IR_FSQRT, NONE, NONE, NONE},
+    [OP_SIN] = {IR_SIN, NONE, NONE, NONE},
+    [OP_COS] = {IR_COS, NONE, NONE, NONE},
+    [OP_TANH] = {IR_TANH, NONE, NONE, NONE},
+    [OP_ERF] = {IR_ERF, NONE, NONE, NONE},
+};
+
+static ir_op rounding_op(array_op op) {
+    return op == OP_FLOOR ? IR_FFLOOR : op == OP_CEIL ? IR_FCEIL : op == OP_RINT ? IR_FRINT : IR_FTRUNC;
+}
+
+/* NULL: the row is none of the primitive ones. */
+static ir_value *emit_primitive(ir_builder *b, array_op op, dtype dt, ir_value *const *a) {
+    bool is_float = dtype_is_float(dt);
+    switch (op) {
+    case OP_EQUAL: case OP_NOT_EQUAL: case OP_LESS: case OP_LESS_EQUAL: case OP_GREATER: case OP_GREATER_EQUAL:
+        return compare(b, op, dt, a[0], a[1]);
+    case OP_FLOOR_DIVIDE: case OP_REMAINDER: {
+        bool quotient = op == OP_FLOOR_DIVIDE;
+        return is_float ? float_divmod(b, dt, a[0], a[1], quotient) : integer_divmod(b, dt, a[0], a[1], quotient);
+    }
+    case OP_POWER: return is_float ? ir_binary(b, IR_POW, a[0], a[1]) : integer_power(b, dt, a[0], a[1]);
+    case OP_NEGATIVE: return negate(b, dt, a[0]);
+    case OP_POSITIVE: case OP_COPY: return a[0];
+    case OP_ABSOLUTE: return absolute(b, dt, a[0]);
+    case OP_SIGN: return sign(b, dt, a[0]);
+    case OP_FLOOR: case OP_CEIL: case OP_RINT: case OP_TRUNC:
+        return is_float ? ir_unary(b, rounding_op(op), a[0]) : a[0];
+    case OP_ISINF: case OP_ISFINITE: return infinite(b, op, dt, a[0]);
+    case OP_SIGNBIT: return sign_bit(b, dt, a[0]);
+    case OP_WHERE: return ir_select(b, a[0], a[1], a[2]);
+    default: break;
+    }
+    spelling w = one_op[op];
+    if (w.f == 0 && w.s == 0) return NULL; /* no row in the table above: op 0 is const */
+    return array_op_table[op].arity == 1 ? ir_unary(b, spell(w, dt), a[0]) : ir_binary(b, spell(w, dt), a[0], a[1]);
+}
+
+/* ---- formulas ---- */
+
+typedef struct typed {
+    ir_value *v;
+    dtype dt;
+} typed;
+
+static typed emit_formula(ir_builder *b, arena *mem, const formula *f, dtype dt, const emit_element *e);
+
+static typed emit_call(ir_builder *b, arena *mem, array_op op, dtype dt, const typed *args, int nargs) {
+    ir_value *values[3] = {0};
+    bool condition_first = op == OP_WHERE;
+    for (int i = 0; i < nargs; i++) {
+        dtype want = condition_first && i == 0 ? DT_BOOL : array_op_table[op].dtypes == 'L' ? DT_BOOL : dt;
+        values[i] = emit_cast(b, args[i].v, args[i].dt, want);
+    }
+    char rule = array_op_table[op].dtypes;
+    dtype result = rule == 'C' || rule == 'T' || rule == 'L' ? DT_BOOL : dt;
+    ir_value *v = emit_primitive(b, op, rule == 'L' ? DT_BOOL : dt, values);
+    if (v) return (typed){v, result};
+    emit_element inner = {.args = {values[0], values[1], values[2]}};
+    formula *f;
+    if (formula_parse(array_op_table[op].expansion, mem, &f) != SIMT_OK) {
+        b->f->failed = true;
+        return (typed){number(b, result, 0), result};
+    }
+    return emit_formula(b, mem, f, dt, &inner);
+}
+
+static typed emit_formula(ir_builder *b, arena *mem, const formula *f, dtype dt, const emit_element *e) {
+    if (f->kind == FORMULA_NUMBER) return (typed){number(b, dt, f->number), dt};
+    if (f->kind == FORMULA_VARIABLE) {
+        ir_value *v = f->variable >= FORMULA_S0 ? e->scalars[f->variable - FORMULA_S0] : e->args[f->variable];
+        return (typed){v, dt};
+    }
+    typed args[3];
+    for (int i = 0; i < f->nargs; i++) args[i] = emit_formula(b, mem, f->args[i], dt, e);
+    return emit_call(b, mem, f->op, dt, args, f->nargs);
+}
+
+/* ---- rows without operands ---- */
+
+bool emit_wants_index(array_op op) {
+    return op == OP_IOTA || op == OP_IOTA_AXIS || op == OP_RANDOM_BITS || op == OP_RANDOM_UNIFORM ||
+           op == OP_RANDOM_NORMAL;
+}
+
+dtype emit_scalar_dtype(array_op op, dtype compute) {
+    if (op == OP_IOTA) return dtype_is_float(compute) ? DT_F64 : DT_I64;
+    if (op == OP_RANDOM_BITS || op == OP_RANDOM_UNIFORM || op == OP_RANDOM_NORMAL) return DT_I64;
+    return compute;
+}
+
+static ir_value *philox_word(ir_builder *b, ir_value *seed, ir_value *index) {
+    ir_value *args[2] = {index, seed};
+    ir_type type = IR_I32;
+    return ir_result(ir_inst_add(b, IR_PHILOX, &type, 1, args, 2, 0));
+}
+
+static ir_value *plus(ir_builder *b, ir_value *index, int64_t k) {
+    return ir_binary(b, IR_ADD, index, ir_const_int(b, IR_I64, k));
+}
+
+/* 53 bits in [0, 1) from two words: (w0 >> 5) * 2**26 + (w1 >> 6), as in Matsumoto's genrand_res53. */
+static ir_value *uniform_f64(ir_builder *b, ir_value *seed, ir_value *index) {
+    ir_value *high = ir_cast(b, IR_ZEXT, IR_I64, philox_word(b, seed, index));
+    ir_value *low = ir_cast(b, IR_ZEXT, IR_I64, philox_word(b, seed, plus(b, index, 1)));
+    high = ir_binary(b, IR_SHL, ir_binary(b, IR_SHR_U, high, ir_const_int(b, IR_I64, 5)), ir_const_int(b, IR_I64, 26));
+    low = ir_binary(b, IR_SHR_U, low, ir_const_int(b, IR_I64, 6));
+    ir_value *bits = ir_cast(b, IR_SITOFP, IR_F64, ir_binary(b, IR_OR, high, low));
+    return ir_binary(b, IR_FMUL, bits, ir_const_float(b, IR_F64, 0x1p-53));
+}
+
+static ir_value *uniform_f32(ir_builder *b, ir_value *seed, ir_value *index) {
+    ir_value *bits = ir_binary(b, IR_SHR_U, philox_word(b, seed, index), ir_const_int(b, IR_I32, 8));
+    return ir_binary(b, IR_FMUL, ir_cast(b, IR_SITOFP, IR_F32, bits), ir_const_float(b, IR_F32, 0x1p-24));
+}
+
+/* Box and Muller (1958): elements 2k and 2k+1 are the cosine and the sine of one pair. */
+static ir_value *normal(ir_builder *b, bool wide, ir_value *seed, ir_value *offset, ir_value *index) {
+    ir_type type = wide ? IR_F64 : IR_F32;
+    ir_value *one = ir_const_int(b, IR_I64, 1);
+    ir_value *odd = ir_binary(b, IR_NE, ir_binary(b, IR_AND, index, one), ir_const_int(b, IR_I64, 0));
+    ir_value *first = ir_binary(b, IR_AND, index, ir_const_int(b, IR_I64, -2));
+    if (wide) first = ir_binary(b, IR_SHL, first, one); /* two words for each number */
+    first = ir_binary(b, IR_ADD, first, offset);
+    ir_value *u = wide ? uniform_f64(b, seed, first) : uniform_f32(b, seed, first);
+    ir_value *v = wide ? uniform_f64(b, seed, plus(b, first, 2)) : uniform_f32(b, seed, plus(b, first, 1));
+    u = ir_binary(b, IR_FSUB, ir_const_float(b, type, 1), u); /* (0, 1] */
+    ir_value *radius = ir_unary(b, IR_LOG, u);
+    radius = ir_unary(b, IR_FSQRT, ir_binary(b, IR_FMUL, radius, ir_const_float(b, type, -2)));
+    ir_value *angle = ir_binary(b, IR_FMUL, v, ir_const_float(b, type, 6.283185307179586));
+    ir_value *turn = ir_select(b, odd, ir_unary(b, IR_SIN, angle), ir_unary(b, IR_COS, angle));
+    return ir_binary(b, IR_FMUL, radius, turn);
+}
+
+static ir_value *emit_iota(ir_builder *b, const graph_node *node, const emit_element *e) {
+    dtype wide = emit_scalar_dtype(OP_IOTA, node->compute);
+    ir_value *index = emit_cast(b, e->flat_index, DT_I64, wide);
+    bool is_float = wide == DT_F64;
+    ir_value *step = ir_binary(b, is_float ? IR_FMUL : IR_MUL, index, e->scalars[1]);
+    ir_value *v = ir_binary(b, is_float ? IR_FADD : IR_ADD, step, e->scalars[0]);
+    return emit_cast(b, v, wide, node->out.dt);
+}
+
+static ir_value *emit_iota_axis(ir_builder *b, const graph_node *node, const emit_element *e) {
+    int64_t inner = 1, axis = node->params[0];
+    for (int d = (int)axis + 1; d < node->out.ndim; d++) inner *= node->out.shape[d];
+    ir_value *v = ir_binary(b, IR_DIV_U, e->flat_index, ir_const_int(b, IR_I64, inner));
+    v = ir_binary(b, IR_REM_U, v, ir_const_int(b, IR_I64, node->out.shape[axis]));
+    return emit_cast(b, v, DT_I64, node->out.dt);
+}
+
+static ir_value *emit_random(ir_builder *b, const graph_node *node, const emit_element *e) {
+    ir_value *seed = e->scalars[0], *offset = e->scalars[1], *index = e->flat_index;
+    bool wide = node->out.dt == DT_F64;
+    dtype made = node->op == OP_RANDOM_BITS ? DT_U32 : wide ? DT_F64 : DT_F32;
+    ir_value *v;
+    if (node->op == OP_RANDOM_NORMAL) {
+        v = normal(b, wide, seed, offset, index);
+    } else {
+        if (wide) index = ir_binary(b, IR_SHL, index, ir_const_int(b, IR_I64, 1));
+        index = ir_binary(b, IR_ADD, index, offset);
+        v = made == DT_U32 ? philox_word(b, seed, index) : wide ? uniform_f64(b, seed, index) : uniform_f32(b, seed, index);
+    }
+    return emit_cast(b, v, made, node->out.dt);
+}
+
+ir_value *emit_elementwise(ir_builder *b, arena *mem, const graph_node *node, const emit_element *e) {
+    dtype dt = node->compute, out = node->out.dt;
+    switch (node->op) {
+    case OP_FULL: return emit_cast(b, e->scalars[0], dt, out);
+    case OP_IOTA: return emit_iota(b, node, e);
+    case OP_IOTA_AXIS: return emit_iota_axis(b, node, e);
+    case OP_RANDOM_BITS: case OP_RANDOM_UNIFORM: case OP_RANDOM_NORMAL: return emit_random(b, node, e);
+    case OP_CAST: return emit_cast(b, e->args[0], dt, out);
+    default: break;
+    }
+    bool half = dtype_is_float(dt) && dtype_bytes(dt) == 2;
+    dtype work = half ? DT_F32 : dt;
+    typed args[3];
+    for (int i = 0; i < node->nin; i++) {
+        dtype given = node->op == OP_WHERE && i == 0 ? DT_BOOL : dt;
+        args[i] = (typed){e->args[i], given};
+    }
+    typed result;
+    if (array_op_table[node->op].expansion[0]) {
+        formula *f;
+        emit_element inner = *e;
+        for (int i = 0; i < node->nin; i++) inner.args[i] = emit_cast(b, args[i].v, args[i].dt, work);
+        for (int i = 0; i < node->nscalars; i++)
+            if (e->scalars[i]) inner.scalars[i] = emit_cast(b, e->scalars[i], dt, work);
+        if (formula_parse(array_op_table[node->op].expansion, mem, &f) != SIMT_OK) {
+            b->f->failed = true;
+            return number(b, out, 0);
+        }
+        result = emit_formula(b, mem, f, work, &inner);
+    } else {
+        result = emit_call(b, mem, node->op, work, args, node->nin);
+    }
+    return emit_cast(b, emit_cast(b, result.v, result.dt, result.dt == work ? dt : result.dt),
+                     result.dt == work ? dt : result.dt, out);
+}
+
+/* ---- reductions ---- */
+
+static dtype accumulator_dtype(const graph_node *node) {
+    switch (node->op) {
+    case OP_ANY: case OP_ALL: return DT_BOOL;
+    case OP_SUM: case OP_PROD: {
+        dtype dt = node->out.dt;
+        return dtype_is_float(dt) && dtype_bytes(dt) == 2 ? DT_F32 : dt == DT_BOOL ? DT_BOOL : dt;
+    }
+    default: return node->in[0].dt;
+    }
+}
+
+static bool has_position(const graph_node *node) { return node->op == OP_ARGMAX || node->op == OP_ARGMIN; }
+
+emit_accumulator emit_reduction_type(const graph_node *node) {
+    return (emit_accumulator){has_position(node) ? 2 : 1, {accumulator_dtype(node), DT_I64}};
+}
+
+/* The largest (or smallest) value of a type: what max (min) of nothing would be. */
+static ir_value *extreme(ir_builder *b, dtype dt, bool largest) {
+    if (dtype_is_float(dt)) return number(b, dt, largest ? __builtin_inf() : -__builtin_inf());
+    if (dt == DT_BOOL) return ir_const_int(b, IR_I1, largest);
+    unsigned bits = (unsigned)dtype_bytes(dt) * 8;
+    uint64_t ones = bits == 64 ? ~0ull : (1ull << bits) - 1;
+    uint64_t value = dtype_is_signed(dt) ? (largest ? ones >> 1 : (ones >> 1) + 1) : (largest ? ones : 0);
+    return ir_const_bits(b, emit_type(dt), value);
+}
+
+void emit_reduction_identity(ir_builder *b, const graph_node *node, ir_value *acc[2]) {
+    dtype dt = accumulator_dtype(node);
+    switch (node->op) {
+    case OP_SUM: acc[0] = number(b, dt, dtype_is_float(dt) ? -0.0 : 0); break; /* -0 + x is x, also for -0 */
+    case OP_PROD: acc[0] = number(b, dt, 1); break;
+    case OP_ANY: acc[0] = number(b, dt, 0); break;
+    case OP_ALL: acc[0] = number(b, dt, 1); break;
+    case OP_MAX: case OP_ARGMAX: acc[0] = extreme(b, dt, false); break;
+    default: acc[0] = extreme(b, dt, true); break;
+    }
+    /* a position after all others: any element, even an equal one, comes before it */
+    acc[1] = has_position(node) ? ir_const_int(b, IR_I64, INT64_MAX) : NULL;
+}
+
+void emit_reduction_element(ir_builder *b, const graph_node *node, ir_value *value, ir_value *position,
+                            ir_value *acc[2]) {
+    acc[0] = emit_cast(b, value, node->in[0].dt, accumulator_dtype(node));
+    acc[1] = has_position(node) ? position : NULL;
+}
+
+/* NumPy's argmax: NaN beats all, the first of equals wins. */
+static void combine_position(ir_builder *b, const graph_node *node, dtype dt, ir_value *acc[2], ir_value *const other[2]) {
+    array_op better_op = node->op == OP_ARGMAX ? OP_GREATER : OP_LESS;
+    ir_value *better = compare(b, better_op, dt, other[0], acc[0]);
+    ir_value *same = compare(b, OP_EQUAL, dt, other[0], acc[0]);
+    if (dtype_is_float(dt)) {
+        ir_value *other_nan = ir_binary(b, IR_FNE, other[0], other[0]), *acc_nan = ir_binary(b, IR_FNE, acc[0], acc[0]);
+        better = ir_binary(b, IR_OR, better, both(b, other_nan, ir_unary(b, IR_NOT, acc_nan)));
+        same = ir_binary(b, IR_OR, same, both(b, other_nan, acc_nan));
+    }
+    ir_value *earlier = ir_binary(b, IR_LT_S, other[1], acc[1]);
+    ir_value *take = ir_binary(b, IR_OR, better, both(b, same, earlier));
+    acc[0] = ir_select(b, take, other[0], acc[0]);
+    acc[1] = ir_select(b, take, other[1], acc[1]);
+}
+
+void emit_reduction_combine(ir_builder *b, const graph_node *node, ir_value *acc[2], ir_value *const other[2]) {
+    dtype dt = accumulator_dtype(node);
+    array_op op;
+    switch (node->op) {
+    case OP_SUM: op = OP_ADD; break;
+    case OP_PROD: op = OP_MULTIPLY; break;
+    case OP_ANY: op = OP_LOGICAL_OR; break;
+    case OP_ALL: op = OP_LOGICAL_AND; break;
+    case OP_MAX: op = OP_MAXIMUM; break;
+    case OP_MIN: op = OP_MINIMUM; break;
+    default: combine_position(b, node, dt, acc, other); return;
+    }
+    ir_value *pair[2] = {acc[0], other[0]};
+    if (dtype_is_float(dt) && dtype_bytes(dt) == 2) { /* max, min of 16-bit floats: exact in f32 */
+        pair[0] = emit_cast(b, pair[0], dt, DT_F32);
+        pair[1] = emit_cast(b, pair[1], dt, DT_F32);
+        acc[0] = emit_cast(b, emit_primitive(b, op, DT_F32, pair), DT_F32, dt);
+        return;
+    }
+    acc[0] = emit_primitive(b, op, dt, pair);
+}
+
+ir_value *emit_reduction_result(ir_builder *b, const graph_node *node, ir_value *const acc[2]) {
+    if (has_position(node)) return emit_cast(b, acc[1], DT_I64, node->out.dt);
+    ir_value *v = acc[0];
+    dtype dt = accumulator_dtype(node);
+    /* the sum of nothing is +0; adding it leaves every other sum but -0 as it is */
+    return emit_cast(b, v, dt, node->out.dt);
+}

@@ -1,0 +1,405 @@
+/* A group of nodes as a kernel in IR.
+ *
+ * In: a group of fuse.c. Out: steps (kernels with their arguments) appended to the plan.
+ * The iteration space is collapsed first: neighbouring dimensions that every view walks as one become one.
+ * Elementwise kernels then have one of three layouts:
+ *   flat   one dimension left: thread = element, linear addresses
+ *   tiled  long inner dimension: a block is a piece of one row, outer coordinates are uniform
+ *   split  short inner dimension: thread = element, coordinates by exact multiplication (no division)
+ */
+#include "graph/lower.h"
+
+#include <string.h>
+
+#define BLOCK_THREADS 1024
+#define TILED_INNER 96 /* inner dimensions of at least this length are tiled */
+
+ir_value *lower_i64(ir_builder *b, int64_t value) { return ir_const_int(b, IR_I64, value); }
+
+/* ---- arguments and views ---- */
+
+uint32_t lower_add_arg(lowering *l, ir_type type, graph_arg arg) {
+    for (uint32_t i = 0; i < l->nargs; i++) {
+        const graph_arg *a = &l->args[i];
+        if (a->kind == arg.kind && a->index == arg.index && a->offset_index == arg.offset_index && a->add == arg.add &&
+            l->arg_types[i] == type)
+            return i;
+    }
+    l->args[l->nargs] = arg;
+    l->arg_types[l->nargs] = type;
+    return l->nargs++;
+}
+
+/* The address of a view's first element. Offsets of buffers that the program writes are in the key, so
+ * constant; others may differ from run to run, and only equality with the buffer's first view is in it. */
+static graph_arg view_arg(const lowering *l, const graph_view *v, uint32_t offset_index) {
+    const graph_planning *g = l->g;
+    if (v->buffer >= g->plan->nprogram_buffers || g->written[v->buffer])
+        return (graph_arg){GRAPH_ARG_VIEW, v->buffer, -1, v->offset};
+    uint32_t first = (uint32_t)g->first_view[v->buffer];
+    if (g->program->offsets[first] == v->offset) offset_index = first;
+    return (graph_arg){GRAPH_ARG_VIEW, v->buffer, (int32_t)offset_index, 0};
+}
+
+static uint32_t add_view(lowering *l, const graph_view *v, uint32_t offset_index) {
+    uint32_t arg = lower_add_arg(l, IR_PTR_GLOBAL, view_arg(l, v, offset_index));
+    for (uint32_t i = 0; i < l->nviews; i++) {
+        const graph_view *w = l->views[i].view;
+        if (l->views[i].arg == arg && w->dt == v->dt && w->ndim == v->ndim &&
+            memcmp(w->shape, v->shape, sizeof *v->shape * (size_t)v->ndim) == 0 &&
+            memcmp(w->strides, v->strides, sizeof *v->strides * (size_t)v->ndim) == 0)
+            return i;
+    }
+    l->views[l->nviews] = (lower_view){.view = v, .arg = arg};
+    return l->nviews++;
+}
+
+static int32_t group_index(const graph_group *group, uint32_t node) {
+    for (uint32_t i = 0; i < group->nnodes; i++)
+        if (group->nodes[i] == node) return (int32_t)i;
+    return -1;
+}
+
+static void resolve_node(lowering *l, uint32_t i) {
+    lower_node *n = &l->nodes[i];
+    n->number = l->group->nodes[i];
+    n->node = &l->g->plan->nodes[n->number];
+    const graph_node *node = n->node;
+    const graph_fact *fact = &l->g->facts[n->number];
+    n->is_reduction = array_op_table[node->op].kind == OP_KIND_RED;
+    n->out_view = -1;
+    uint32_t offset_index = node->first_offset;
+    for (int k = 0; k < node->nin; k++) {
+        n->in_view[k] = n->in_reg[k] = -1;
+        if (node->scalar[k] >= 0) continue;
+        if (fact->producer[k] >= 0) n->in_reg[k] = group_index(l->group, (uint32_t)fact->producer[k]);
+        else n->in_view[k] = (int32_t)add_view(l, &node->in[k], offset_index);
+        offset_index++;
+    }
+    for (int k = 0; k < node->nscalars; k++) {
+        dtype dt = emit_scalar_dtype(node->op, node->compute);
+        graph_arg arg = {GRAPH_ARG_SCALAR, node->first_scalar + (uint32_t)k, -1, 0};
+        n->scalar_arg[k] = lower_add_arg(l, ir_type_of_dtype(dt), arg);
+    }
+    if (!n->is_reduction && fact->stored) n->out_view = (int32_t)add_view(l, &node->out, offset_index);
+    if (emit_wants_index(node->op)) l->wants_index = true;
+}
+
+/* ---- the space ---- */
+
+/* The view's stride along each dimension of the group's shape (a flat member has its own shape). */
+static void view_strides(const lowering *l, const graph_view *v, int64_t *strides) {
+    const graph_group *group = l->group;
+    if (v->ndim == group->ndim && memcmp(v->shape, group->shape, sizeof *v->shape * (size_t)v->ndim) == 0) {
+        memcpy(strides, v->strides, sizeof *strides * (size_t)v->ndim);
+        return;
+    }
+    int64_t stride = (int64_t)dtype_bytes(v->dt);
+    for (int d = group->ndim - 1; d >= 0; d--) {
+        strides[d] = stride;
+        stride *= group->shape[d];
+    }
+}
+
+static bool can_merge(const lowering *l, int64_t (*strides)[GRAPH_MAX_NDIM], uint32_t count, int last,
+                      int64_t next_shape, int d, const int64_t *collapsed_last) {
+    for (uint32_t v = 0; v < count; v++)
+        if (collapsed_last[v] != strides[v][d] * next_shape) return false;
+    return true;
+}
+
+static simt_status collapse_space(lowering *l) {
+    const graph_group *group = l->group;
+    uint32_t count = l->nviews + 1; /* the last is the flat element index */
+    int64_t(*strides)[GRAPH_MAX_NDIM] = arena_alloc(l->mem, sizeof *strides * count);
+    int64_t *last = ARENA_ARRAY(l->mem, int64_t, count);
+    if (!strides || !last) return status_fail(SIMT_ERR_MEMORY, "out of memory while planning");
+    for (uint32_t v = 0; v < l->nviews; v++) view_strides(l, l->views[v].view, strides[v]);
+    int64_t flat = 1;
+    for (int d = group->ndim - 1; d >= 0; d--) {
+        strides[l->nviews][d] = l->wants_index ? flat : 0;
+        flat *= group->shape[d];
+    }
+    l->ndim = 0;
+    for (int d = 0; d < group->ndim; d++) {
+        if (group->shape[d] == 1) continue;
+        bool reduced = group->kind == OP_KIND_RED && (group->axes_mask >> d & 1);
+        int at = l->ndim - 1;
+        bool merge = at >= 0 && l->reduced[at] == reduced && can_merge(l, strides, count, at, group->shape[d], d, last);
+        if (!merge) {
+            at = l->ndim++;
+            l->shape[at] = 1;
+            l->reduced[at] = reduced;
+        }
+        l->shape[at] *= group->shape[d];
+        for (uint32_t v = 0; v < count; v++) {
+            last[v] = strides[v][d];
+            if (v < l->nviews) l->views[v].strides[at] = strides[v][d];
+            else l->index_strides[at] = strides[v][d];
+        }
+    }
+    return SIMT_OK;
+}
+
+/* ---- index arithmetic ---- */
+
+/* index / divisor and index % divisor for 0 <= index < limit <= 2**31, without a division: with
+ * 2**(k-1) < d <= 2**k and m = ceil(2**(31+k) / d), floor(i * m / 2**(31+k)) is exact (Granlund and
+ * Montgomery 1994). In 32 bits, which the vector units do twice as wide. */
+static void divide_small(ir_builder *b, ir_value *index, int64_t divisor, ir_value **quotient, ir_value **rest) {
+    int k = 0;
+    while (((int64_t)1 << k) < divisor) k++;
+    uint64_t magic = (uint64_t)((((__uint128_t)1 << (31 + k)) + (uint64_t)divisor - 1) / (uint64_t)divisor);
+    if (k == 0) {
+        *quotient = index;
+        *rest = ir_const_int(b, IR_I32, 0);
+        return;
+    }
+    ir_value *high = ir_binary(b, IR_MULHI_U, index, ir_const_bits(b, IR_I32, magic));
+    *quotient = k > 1 ? ir_binary(b, IR_SHR_U, high, ir_const_int(b, IR_I32, k - 1)) : high;
+    *rest = ir_binary(b, IR_SUB, index, ir_binary(b, IR_MUL, *quotient, ir_const_int(b, IR_I32, divisor)));
+}
+
+void lower_split_index(lowering *l, ir_builder *b, ir_value *index, const int *which, int dims, int64_t size,
+                       lower_point *point) {
+    if (dims == 1) {
+        point->coords[which[0]] = index;
+        return;
+    }
+    bool small = size <= INT32_MAX;
+    ir_value *left = small ? ir_cast(b, IR_TRUNC, IR_I32, index) : index;
+    for (int i = dims - 1; i >= 0; i--) {
+        int64_t extent = l->shape[which[i]];
+        ir_value *coord = left;
+        if (i > 0 && small) {
+            divide_small(b, left, extent, &left, &coord);
+        } else if (i > 0) {
+            ir_value *quotient = ir_binary(b, IR_DIV_U, left, lower_i64(b, extent));
+            coord = ir_binary(b, IR_SUB, left, ir_binary(b, IR_MUL, quotient, lower_i64(b, extent)));
+            left = quotient;
+        }
+        point->coords[which[i]] = small ? ir_cast(b, IR_ZEXT, IR_I64, coord) : coord;
+    }
+}
+
+static ir_value *dot_coords(lowering *l, ir_builder *b, const lower_point *point, const int64_t *strides) {
+    ir_value *sum = NULL;
+    for (int d = 0; d < l->ndim; d++) {
+        if (!point->coords[d] || strides[d] == 0) continue;
+        ir_value *term = strides[d] == 1 ? point->coords[d]
+                                         : ir_binary(b, IR_MUL, point->coords[d], lower_i64(b, strides[d]));
+        sum = sum ? ir_binary(b, IR_ADD, sum, term) : term;
+    }
+    return sum;
+}
+
+ir_value *lower_address(lowering *l, ir_builder *b, uint32_t view, const lower_point *point) {
+    ir_value *base = &l->f->body.params[l->views[view].arg];
+    ir_value *offset = dot_coords(l, b, point, l->views[view].strides);
+    return offset ? ir_ptradd(b, base, offset) : base;
+}
+
+/* ---- the body ---- */
+
+static ir_value *operand_value(lowering *l, ir_builder *b, const lower_node *n, int k, const lower_point *point,
+                               ir_value **values, ir_value **loaded) {
+    const graph_node *node = n->node;
+    if (n->in_reg[k] >= 0) return values[n->in_reg[k]];
+    uint32_t view = (uint32_t)n->in_view[k];
+    if (!loaded[view]) loaded[view] = emit_load(b, node->in[k].dt, lower_address(l, b, view, point));
+    return loaded[view];
+}
+
+static ir_value *scalar_value(lowering *l, ir_builder *b, const lower_node *n, int k) {
+    dtype dt = emit_scalar_dtype(n->node->op, n->node->compute);
+    ir_value *v = &l->f->body.params[n->scalar_arg[k]];
+    return dt == DT_BOOL ? ir_binary(b, IR_NE, v, ir_const_int(b, IR_I8, 0)) : v;
+}
+
+/* A store makes loaded copies of the buffer stale, unless it is the very same view (then it is the value). */
+static void forget_loads(lowering *l, ir_value **loaded, uint32_t stored) {
+    for (uint32_t v = 0; v < l->nviews; v++)
+        if (v != stored && l->views[v].view->buffer == l->views[stored].view->buffer) loaded[v] = NULL;
+}
+
+void lower_emit_point(lowering *l, ir_builder *b, const lower_point *point, ir_value **values) {
+    ir_value **loaded = ARENA_ARRAY(l->mem, ir_value *, l->nviews + 1);
+    if (!loaded) {
+        l->f->failed = true;
+        return;
+    }
+    ir_value *flat_index = NULL;
+    if (l->wants_index) {
+        flat_index = dot_coords(l, b, point, l->index_strides);
+        if (!flat_index) flat_index = lower_i64(b, 0);
+    }
+    for (uint32_t i = 0; i < l->nnodes; i++) {
+        const lower_node *n = &l->nodes[i];
+        const graph_node *node = n->node;
+        emit_element e = {.flat_index = flat_index};
+        for (int k = 0; k < node->nscalars; k++) e.scalars[k] = scalar_value(l, b, n, k);
+        for (int k = 0; k < node->nin; k++) {
+            dtype want = node->op == OP_WHERE && k == 0 ? DT_BOOL : node->compute;
+            if (node->scalar[k] >= 0) {
+                e.args[k] = emit_cast(b, e.scalars[node->scalar[k]], emit_scalar_dtype(node->op, node->compute), want);
+                continue;
+            }
+            ir_value *v = operand_value(l, b, n, k, point, values, loaded);
+            bool as_it_is = node->op == OP_CAST || n->is_reduction;
+            e.args[k] = as_it_is ? v : emit_cast(b, v, node->in[k].dt, want);
+        }
+        if (n->is_reduction) {
+            values[i] = e.args[0];
+            continue;
+        }
+        values[i] = emit_elementwise(b, l->mem, node, &e);
+        if (n->out_view < 0) continue;
+        emit_store(b, node->out.dt, lower_address(l, b, (uint32_t)n->out_view, point), values[i]);
+        forget_loads(l, loaded, (uint32_t)n->out_view);
+        loaded[n->out_view] = values[i];
+    }
+}
+
+/* ---- elementwise layouts ---- */
+
+static uint32_t threads_for(int64_t size) {
+    uint32_t threads = 16;
+    while (threads < BLOCK_THREADS && threads < size) threads *= 2;
+    return threads;
+}
+
+/* Body under `if index < limit`. */
+static ir_builder guard(lowering *l, ir_builder *b, ir_value *index, ir_value *limit) {
+    ir_inst *branch = ir_if(b, ir_binary(b, IR_LT_U, index, limit), NULL, 0);
+    ir_builder no = ir_builder_at_end(l->f, branch->regions[1]);
+    ir_br(&no, branch, NULL, 0);
+    return ir_builder_at_end(l->f, branch->regions[0]);
+}
+
+static ir_value *thread_index(ir_builder *b) { return ir_cast(b, IR_ZEXT, IR_I64, ir_special_value(b, IR_TID_X)); }
+static ir_value *block_index(ir_builder *b) { return ir_cast(b, IR_ZEXT, IR_I64, ir_special_value(b, IR_CTAID_X)); }
+
+/* flat and split: thread = element. */
+static simt_status lower_by_element(lowering *l, int64_t size) {
+    uint32_t threads = threads_for(size);
+    uint64_t blocks = ((uint64_t)size + threads - 1) / threads;
+    uint32_t size_arg = lower_add_arg(l, IR_I64, (graph_arg){GRAPH_ARG_CONST, 0, -1, size});
+    for (uint32_t i = 0; i < l->nargs; i++) ir_func_add_param(l->f, l->arg_types[i], NULL);
+    ir_builder b = ir_builder_at_end(l->f, &l->f->body);
+    ir_value *index = thread_index(&b);
+    if (blocks > 1) {
+        ir_value *start = ir_binary(&b, IR_MUL, block_index(&b), lower_i64(&b, threads));
+        index = ir_binary(&b, IR_ADD, start, index);
+    }
+    ir_builder in = guard(l, &b, index, &l->f->body.params[size_arg]);
+    lower_point point = {0};
+    int which[LOWER_MAX_DIMS];
+    for (int d = 0; d < l->ndim; d++) which[d] = d;
+    if (l->ndim > 0) lower_split_index(l, &in, index, which, l->ndim, size, &point);
+    ir_value **values = ARENA_ARRAY(l->mem, ir_value *, l->nnodes);
+    if (!values) return status_fail(SIMT_ERR_MEMORY, "out of memory while planning");
+    lower_emit_point(l, &in, &point, values);
+    ir_builder end = ir_builder_at_end(l->f, in.at);
+    ir_br(&end, in.at->owner, NULL, 0);
+    ir_return(&b);
+    return lower_finish(l, l->f, l->args, l->nargs, blocks, threads);
+}
+
+/* tiled: block = piece of a row. */
+static simt_status lower_by_row(lowering *l, int64_t size) {
+    int inner = l->ndim - 1;
+    int64_t length = l->shape[inner], rows = size / length;
+    int64_t pieces = (length + BLOCK_THREADS - 1) / BLOCK_THREADS;
+    uint32_t threads = (uint32_t)(((length + pieces - 1) / pieces + 15) / 16 * 16);
+    for (uint32_t i = 0; i < l->nargs; i++) ir_func_add_param(l->f, l->arg_types[i], NULL);
+    ir_builder b = ir_builder_at_end(l->f, &l->f->body);
+    ir_value *block = block_index(&b), *row = block, *column = thread_index(&b);
+    if (pieces > 1) {
+        row = ir_binary(&b, IR_DIV_U, block, lower_i64(&b, pieces));
+        ir_value *piece = ir_binary(&b, IR_SUB, block, ir_binary(&b, IR_MUL, row, lower_i64(&b, pieces)));
+        column = ir_binary(&b, IR_ADD, ir_binary(&b, IR_MUL, piece, lower_i64(&b, threads)), column);
+    }
+    lower_point point = {0};
+    int which[LOWER_MAX_DIMS];
+    for (int d = 0; d < inner; d++) which[d] = d;
+    lower_split_index(l, &b, row, which, inner, rows, &point);
+    point.coords[inner] = column;
+    bool exact = length == pieces * (int64_t)threads;
+    ir_builder in = exact ? b : guard(l, &b, column, lower_i64(&b, length));
+    ir_value **values = ARENA_ARRAY(l->mem, ir_value *, l->nnodes);
+    if (!values) return status_fail(SIMT_ERR_MEMORY, "out of memory while planning");
+    lower_emit_point(l, &in, &point, values);
+    if (!exact) {
+        ir_builder end = ir_builder_at_end(l->f, in.at);
+        ir_br(&end, in.at->owner, NULL, 0);
+    }
+    ir_builder tail = ir_builder_at_end(l->f, &l->f->body);
+    ir_return(&tail);
+    return lower_finish(l, l->f, l->args, l->nargs, (uint64_t)(rows * pieces), threads);
+}
+
+simt_status lower_finish(lowering *l, ir_func *f, const graph_arg *args, uint32_t nargs, uint64_t blocks,
+                         uint32_t threads) {
+    if (blocks > UINT32_MAX) {
+        ir_func_free(f);
+        return status_fail(SIMT_ERR_VALUE, "array too large: %llu blocks of threads", (unsigned long long)blocks);
+    }
+    graph_step *step = graph_plan_add_step(l->g);
+    graph_arg *copy = ARENA_ARRAY(&l->g->plan->mem, graph_arg, nargs + 1);
+    uint32_t *nodes = ARENA_ARRAY(&l->g->plan->mem, uint32_t, l->group->nnodes + 1);
+    if (!step || !copy || !nodes) {
+        ir_func_free(f);
+        return status_fail(SIMT_ERR_MEMORY, "out of memory while planning");
+    }
+    memcpy(copy, args, sizeof *copy * nargs);
+    memcpy(nodes, l->group->nodes, sizeof *nodes * l->group->nnodes);
+    step->func = f;
+    step->args = copy;
+    step->nargs = nargs;
+    step->nodes = nodes;
+    step->nnodes = l->group->nnodes;
+    step->grid[0] = (uint32_t)blocks;
+    step->grid[1] = step->grid[2] = step->block[1] = step->block[2] = 1;
+    step->block[0] = threads;
+    return SIMT_OK;
+}
+
+static simt_status lower_call(graph_planning *g, const graph_group *group) {
+    graph_step *step = graph_plan_add_step(g);
+    if (!step) return status_fail(SIMT_ERR_MEMORY, "out of memory while planning");
+    step->is_call = true;
+    step->node = group->nodes[0];
+    step->nodes = group->nodes;
+    step->nnodes = 1;
+    return SIMT_OK;
+}
+
+simt_status lower_group(graph_planning *g, const graph_group *group) {
+    if (group->kind == OP_KIND_CALL) return lower_call(g, group);
+    bool has_work = group->size > 0 || group->kind == OP_KIND_RED;
+    if (!has_work) return SIMT_OK; /* nothing to compute; buffers have no bytes */
+    arena scratch;
+    arena_init(&scratch);
+    uint32_t most_views = group->nnodes * (GRAPH_MAX_INPUTS + 1) + 1;
+    uint32_t most_args = most_views + group->nnodes * (GRAPH_MAX_SCALARS + 8) + 8;
+    lowering l = {.g = g, .group = group, .mem = &scratch, .nnodes = group->nnodes};
+    l.views = ARENA_ARRAY(&scratch, lower_view, most_views);
+    l.nodes = ARENA_ARRAY(&scratch, lower_node, group->nnodes);
+    l.args = ARENA_ARRAY(&scratch, graph_arg, most_args);
+    l.arg_types = ARENA_ARRAY(&scratch, ir_type, most_args);
+    l.f = ir_func_new(group->kind == OP_KIND_RED ? "reduce" : "elementwise", "");
+    simt_status status = SIMT_OK;
+    if (!l.views || !l.nodes || !l.args || !l.arg_types || !l.f) {
+        if (l.f) ir_func_free(l.f);
+        arena_deinit(&scratch);
+        return status_fail(SIMT_ERR_MEMORY, "out of memory while planning");
+    }
+    for (uint32_t i = 0; i < l.nnodes; i++) resolve_node(&l, i);
+    status = collapse_space(&l);
+    if (status != SIMT_OK) ir_func_free(l.f);
+    else if (group->kind == OP_KIND_RED) status = lower_reductions(&l);
+    else if (l.ndim > 1 && l.shape[l.ndim - 1] >= TILED_INNER) status = lower_by_row(&l, group->size);
+    else status = lower_by_element(&l, group->size);
+    arena_deinit(&scratch);
+    return status;
+}

@@ -1,0 +1,261 @@
+/* Facts of ops.def, and the builder. The builder does not fold: opt/fold.c does.
+ *
+ * Running out of memory sets f->failed and hands out dummies, so that a front end checks once (the
+ * verifier refuses a failed function).
+ */
+#include "ir/ir.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define HAS(flags, letter) (__builtin_strchr(flags, letter) != NULL)
+const ir_op_info ir_op_table[IR_OP_COUNT] = {
+#define OP(id, name, operands, types, result, flags, meaning)                                     \
+    [IR_##id] = {name,           meaning,         operands,        #types[0],                     \
+                 #result[0],     HAS(flags, 'P'), HAS(flags, 'R'), HAS(flags, 'W'),               \
+                 HAS(flags, 'C'), HAS(flags, 'M'), HAS(flags, 'X'), HAS(flags, 'T')},
+#include "ir/ops.def"
+#undef OP
+};
+
+static const struct {
+    const char *name;
+    uint8_t bytes, bits;
+} types[IR_TYPE_COUNT] = {
+    [IR_VOID] = {"void", 0, 0},
+    [IR_I1] = {"i1", 1, 1},
+    [IR_I8] = {"i8", 1, 8},
+    [IR_I16] = {"i16", 2, 16},
+    [IR_I32] = {"i32", 4, 32},
+    [IR_I64] = {"i64", 8, 64},
+    [IR_F16] = {"f16", 2, 16},
+    [IR_BF16] = {"bf16", 2, 16},
+    [IR_F32] = {"f32", 4, 32},
+    [IR_F64] = {"f64", 8, 64},
+    [IR_PTR_GLOBAL] = {"ptr.global", 8, 64},
+    [IR_PTR_SHARED] = {"ptr.shared", 8, 64},
+    [IR_PTR_LOCAL] = {"ptr.local", 8, 64},
+    [IR_PTR_CONST] = {"ptr.const", 8, 64},
+    [IR_PTR_GENERIC] = {"ptr.generic", 8, 64},
+};
+
+size_t ir_type_bytes(ir_type t) { return types[t].bytes; }
+unsigned ir_type_bits(ir_type t) { return types[t].bits; }
+const char *ir_type_name(ir_type t) { return types[t].name; }
+
+ir_type ir_type_of_dtype(dtype dt) {
+    switch (dt) {
+    case DT_F16: return IR_F16;
+    case DT_BF16: return IR_BF16;
+    case DT_F32: return IR_F32;
+    case DT_F64: return IR_F64;
+    default: break;
+    }
+    size_t bytes = dtype_bytes(dt);
+    return bytes == 1 ? IR_I8 : bytes == 2 ? IR_I16 : bytes == 4 ? IR_I32 : IR_I64;
+}
+
+/* ---- functions ---- */
+
+ir_func *ir_func_new(const char *name, const char *file) {
+    ir_func *f = calloc(1, sizeof *f);
+    if (!f) return NULL;
+    arena_init(&f->mem);
+    f->name = arena_strdup(&f->mem, name);
+    f->file = arena_strdup(&f->mem, file ? file : "");
+    if (f->name && f->file) return f;
+    ir_func_free(f);
+    return NULL;
+}
+
+void ir_func_free(ir_func *f) {
+    if (!f) return;
+    arena_deinit(&f->mem);
+    free(f);
+}
+
+/* Parameters are kept in an array that must not move once values are used: add all of them first. */
+ir_value *ir_func_add_param(ir_func *f, ir_type type, const char *name) {
+    static ir_value dummy;
+    uint32_t n = f->body.nparams;
+    if ((n & (n - 1)) == 0) { /* full at powers of two */
+        ir_value *grown = ARENA_ARRAY(&f->mem, ir_value, n ? n * 2 : 1);
+        if (!grown) {
+            f->failed = true;
+            return &dummy;
+        }
+        if (n) memcpy(grown, f->body.params, sizeof *grown * n);
+        f->body.params = grown;
+    }
+    ir_value *v = &f->body.params[f->body.nparams++];
+    *v = (ir_value){.type = type, .id = f->next_id++, .region = &f->body, .index = n};
+    if (name && !(v->name = arena_strdup(&f->mem, name))) f->failed = true;
+    return v;
+}
+
+/* ---- instructions ---- */
+
+ir_builder ir_builder_at_end(ir_func *f, ir_region *region) { return (ir_builder){.f = f, .at = region}; }
+
+static void link_inst(ir_builder *b, ir_inst *inst) {
+    inst->parent = b->at;
+    inst->next = b->before;
+    inst->prev = b->before ? b->before->prev : b->at->last;
+    if (inst->prev) inst->prev->next = inst;
+    else b->at->first = inst;
+    if (inst->next) inst->next->prev = inst;
+    else b->at->last = inst;
+}
+
+/* Given out when there is no memory; big enough for callers that look at results and regions. */
+static ir_inst *dummy_inst(ir_builder *b) {
+    static ir_value values[64];
+    static ir_region regions[2];
+    static ir_inst dummy;
+    b->f->failed = true;
+    for (int i = 0; i < 2; i++) {
+        regions[i] = (ir_region){.params = values, .owner = &dummy};
+        dummy.regions[i] = &regions[i];
+    }
+    dummy.results = values;
+    return &dummy;
+}
+
+ir_inst *ir_inst_add(ir_builder *b, ir_op op, const ir_type *results, unsigned nresults, ir_value **args,
+                     unsigned nargs, uint64_t imm) {
+    arena *mem = &b->f->mem;
+    ir_inst *inst = ARENA_NEW(mem, ir_inst);
+    ir_value *values = ARENA_ARRAY(mem, ir_value, nresults + 1);
+    ir_value **copy = ARENA_ARRAY(mem, ir_value *, nargs + 1);
+    if (!inst || !values || !copy) return dummy_inst(b);
+    *inst = (ir_inst){.op = op, .nargs = (uint16_t)nargs, .nresults = (uint16_t)nresults, .args = copy,
+                      .results = values, .imm = imm, .pos = b->pos};
+    if (nargs) memcpy(copy, args, sizeof *copy * nargs);
+    for (unsigned i = 0; i < nresults; i++)
+        values[i] = (ir_value){.type = results[i], .id = b->f->next_id++, .inst = inst, .index = i};
+    link_inst(b, inst);
+    return inst;
+}
+
+static ir_value *add_value(ir_builder *b, ir_op op, ir_type type, ir_value **args, unsigned nargs, uint64_t imm) {
+    return ir_inst_add(b, op, &type, 1, args, nargs, imm)->results;
+}
+
+ir_value *ir_const_bits(ir_builder *b, ir_type type, uint64_t bits) {
+    unsigned width = ir_type_bits(type);
+    if (width < 64) bits &= ((uint64_t)1 << width) - 1;
+    return add_value(b, IR_CONST, type, NULL, 0, bits);
+}
+
+ir_value *ir_const_int(ir_builder *b, ir_type type, int64_t value) {
+    return ir_const_bits(b, type, (uint64_t)value);
+}
+
+ir_value *ir_const_float(ir_builder *b, ir_type type, double value) {
+    uint64_t bits = 0;
+    float single = (float)value;
+    switch (type) {
+    case IR_F16: bits = float_to_half(single); break;
+    case IR_BF16: bits = float_to_bfloat(single); break;
+    case IR_F32: memcpy(&bits, &single, 4); break;
+    default: memcpy(&bits, &value, 8); break;
+    }
+    return ir_const_bits(b, type, bits);
+}
+
+ir_value *ir_special_value(ir_builder *b, ir_special which) { return add_value(b, IR_SPECIAL, IR_I32, NULL, 0, which); }
+
+/* Result rules S, B and D follow from operand 0. */
+static ir_type result_type(ir_op op, const ir_value *first) {
+    return ir_op_table[op].result == 'B' ? IR_I1 : first->type;
+}
+
+ir_value *ir_unary(ir_builder *b, ir_op op, ir_value *a) { return add_value(b, op, result_type(op, a), &a, 1, 0); }
+
+ir_value *ir_binary(ir_builder *b, ir_op op, ir_value *a, ir_value *c) {
+    ir_value *args[2] = {a, c};
+    return add_value(b, op, result_type(op, a), args, 2, 0);
+}
+
+ir_value *ir_ternary(ir_builder *b, ir_op op, ir_value *a, ir_value *c, ir_value *d) {
+    ir_value *args[3] = {a, c, d};
+    return add_value(b, op, ir_op_table[op].result == 'L' ? c->type : result_type(op, a), args, 3, 0);
+}
+
+ir_value *ir_select(ir_builder *b, ir_value *cond, ir_value *yes, ir_value *no) {
+    return ir_ternary(b, IR_SELECT, cond, yes, no);
+}
+
+ir_value *ir_cast(ir_builder *b, ir_op op, ir_type to, ir_value *a) { return add_value(b, op, to, &a, 1, 0); }
+ir_value *ir_ptradd(ir_builder *b, ir_value *ptr, ir_value *bytes) { return ir_binary(b, IR_PTRADD, ptr, bytes); }
+
+ir_value *ir_alloc(ir_builder *b, ir_type ptr_type, size_t bytes) {
+    return add_value(b, IR_ALLOC, ptr_type, NULL, 0, bytes);
+}
+
+ir_value *ir_load(ir_builder *b, ir_type type, ir_value *ptr, uint64_t mem) {
+    return add_value(b, IR_LOAD, type, &ptr, 1, mem);
+}
+
+void ir_store(ir_builder *b, ir_value *ptr, ir_value *value, uint64_t mem) {
+    ir_value *args[2] = {ptr, value};
+    ir_inst_add(b, IR_STORE, NULL, 0, args, 2, mem);
+}
+
+ir_value *ir_atomic(ir_builder *b, ir_op op, ir_value *ptr, ir_value *v, ir_value *w, uint64_t mem) {
+    ir_value *args[3] = {ptr, v, w};
+    return add_value(b, op, v->type, args, w ? 3 : 2, mem);
+}
+
+void ir_barrier(ir_builder *b) { ir_inst_add(b, IR_BARRIER, NULL, 0, NULL, 0, 0); }
+void ir_fence(ir_builder *b, ir_scope scope) { ir_inst_add(b, IR_FENCE, NULL, 0, NULL, 0, scope); }
+
+void ir_fault(ir_builder *b, uint32_t number, ir_value **args, unsigned nargs) {
+    ir_inst_add(b, IR_FAULT, NULL, 0, args, nargs, number);
+}
+
+/* ---- constructs ---- */
+
+static ir_inst *add_regions(ir_builder *b, ir_inst *inst, int count) {
+    for (int i = 0; i < count; i++) {
+        ir_region *region = ARENA_NEW(&b->f->mem, ir_region);
+        if (!region) return dummy_inst(b);
+        region->owner = inst;
+        inst->regions[i] = region;
+    }
+    return inst;
+}
+
+ir_inst *ir_block(ir_builder *b, const ir_type *results, unsigned nresults) {
+    return add_regions(b, ir_inst_add(b, IR_BLOCK, results, nresults, NULL, 0, 0), 1);
+}
+
+ir_inst *ir_loop(ir_builder *b, ir_value **init, unsigned ninit, const ir_type *results, unsigned nresults) {
+    ir_inst *loop = add_regions(b, ir_inst_add(b, IR_LOOP, results, nresults, init, ninit, 0), 1);
+    if (b->f->failed) return loop;
+    ir_region *body = loop->regions[0];
+    body->params = ARENA_ARRAY(&b->f->mem, ir_value, ninit + 1);
+    if (!body->params) return dummy_inst(b);
+    body->nparams = ninit;
+    for (unsigned i = 0; i < ninit; i++)
+        body->params[i] = (ir_value){.type = init[i]->type, .id = b->f->next_id++, .region = body, .index = i};
+    return loop;
+}
+
+ir_inst *ir_if(ir_builder *b, ir_value *cond, const ir_type *results, unsigned nresults) {
+    return add_regions(b, ir_inst_add(b, IR_IF, results, nresults, &cond, 1, 0), 2);
+}
+
+static void add_jump(ir_builder *b, ir_op op, ir_inst *label, ir_value **values, unsigned nvalues) {
+    ir_inst_add(b, op, NULL, 0, values, nvalues, 0)->label = label;
+}
+
+void ir_br(ir_builder *b, ir_inst *label, ir_value **values, unsigned nvalues) {
+    add_jump(b, IR_BR, label, values, nvalues);
+}
+
+void ir_continue(ir_builder *b, ir_inst *loop, ir_value **values, unsigned nvalues) {
+    add_jump(b, IR_CONTINUE, loop, values, nvalues);
+}
+
+void ir_return(ir_builder *b) { ir_inst_add(b, IR_RETURN, NULL, 0, NULL, 0, 0); }

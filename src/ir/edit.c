@@ -1,0 +1,84 @@
+/* Changing a function in place: unlinking, moving, replacing values, numbering, hashing. */
+#include "ir/ir.h"
+
+void ir_inst_remove(ir_inst *inst) {
+    ir_region *region = inst->parent;
+    if (inst->prev) inst->prev->next = inst->next;
+    else region->first = inst->next;
+    if (inst->next) inst->next->prev = inst->prev;
+    else region->last = inst->prev;
+    inst->prev = inst->next = NULL;
+    inst->parent = NULL;
+}
+
+void ir_inst_move_before(ir_inst *inst, ir_inst *before) {
+    ir_inst_remove(inst);
+    ir_region *region = before->parent;
+    inst->parent = region;
+    inst->next = before;
+    inst->prev = before->prev;
+    if (inst->prev) inst->prev->next = inst;
+    else region->first = inst;
+    before->prev = inst;
+}
+
+static void replace_in_region(ir_region *region, ir_value *old, ir_value *with) {
+    for (ir_inst *inst = region->first; inst; inst = inst->next) {
+        for (unsigned i = 0; i < inst->nargs; i++)
+            if (inst->args[i] == old) inst->args[i] = with;
+        for (int r = 0; r < 2 && inst->regions[r]; r++) replace_in_region(inst->regions[r], old, with);
+    }
+}
+
+void ir_replace_uses(ir_func *f, ir_value *old, ir_value *with) { replace_in_region(&f->body, old, with); }
+
+static void number_region(ir_region *region, uint32_t *next) {
+    for (uint32_t i = 0; i < region->nparams; i++) region->params[i].id = (*next)++;
+    for (ir_inst *inst = region->first; inst; inst = inst->next) {
+        for (unsigned i = 0; i < inst->nresults; i++) inst->results[i].id = (*next)++;
+        for (int r = 0; r < 2 && inst->regions[r]; r++) number_region(inst->regions[r], next);
+    }
+}
+
+void ir_func_renumber(ir_func *f) {
+    f->next_id = 0;
+    number_region(&f->body, &f->next_id);
+}
+
+/* ---- hash: structure without names, positions and ids ---- */
+
+typedef struct hashing {
+    uint64_t h;
+    uint32_t next; /* running numbers for values and constructs, kept in their notes */
+} hashing;
+
+static void mix(hashing *s, uint64_t word) {
+    __uint128_t product = (__uint128_t)(s->h ^ word ^ 0xa0761d6478bd642full) * 0xe7037ed1a0b428dbull;
+    s->h = (uint64_t)product ^ (uint64_t)(product >> 64);
+}
+
+static void define(hashing *s, ir_value *v) {
+    v->note = (void *)(uintptr_t)s->next++;
+    mix(s, v->type);
+}
+
+static void hash_region(hashing *s, ir_region *region) {
+    mix(s, region->nparams);
+    for (uint32_t i = 0; i < region->nparams; i++) define(s, &region->params[i]);
+    for (ir_inst *inst = region->first; inst; inst = inst->next) {
+        inst->note = (void *)(uintptr_t)s->next++;
+        mix(s, (uint64_t)inst->op | (uint64_t)inst->nargs << 16 | (uint64_t)inst->nresults << 32);
+        mix(s, inst->imm);
+        for (unsigned i = 0; i < inst->nargs; i++) mix(s, (uintptr_t)inst->args[i]->note);
+        if (inst->label) mix(s, (uintptr_t)inst->label->note);
+        for (unsigned i = 0; i < inst->nresults; i++) define(s, &inst->results[i]);
+        for (int r = 0; r < 2 && inst->regions[r]; r++) hash_region(s, inst->regions[r]);
+    }
+    mix(s, 0x5e61);
+}
+
+uint64_t ir_hash(const ir_func *f) {
+    hashing s = {0, 1};
+    hash_region(&s, (ir_region *)&f->body); /* writes notes only */
+    return s.h;
+}

@@ -1,0 +1,128 @@
+/* The printed form.
+ *
+ *   kernel @name(%0: ptr.global, %1: i64) file "x.py" {
+ *     %2: i64 = const 4607182418800017408            constants: the bits, unsigned decimal
+ *     %3: i32 = special tid.x
+ *     %4: i1 = lt.u %1, %2 @12:3                      position: line:column
+ *     %5: f32 = load volatile.block %0                memory order and scope unless plain
+ *     %7: i32 = if @0 %4 { ... br @0 %3 } else { ... br @0 %1 }
+ *   }
+ * Constructs are numbered in order of appearance and named by br and continue:
+ *     block @0 { ... }      loop @1 (%8: i32 = %3) { ... }      if @2 %4 { ... } else { ... }
+ * with their results, if any, in front: `%9: i32, %10: f32 = loop @1 (...) { ... }`.
+ */
+#include "ir/ir.h"
+
+#include <inttypes.h>
+
+static const char *const special_names[IR_SPECIAL_COUNT] = {
+    "tid.x",  "tid.y",  "tid.z",  "ctaid.x",  "ctaid.y",  "ctaid.z",
+    "ntid.x", "ntid.y", "ntid.z", "nctaid.x", "nctaid.y", "nctaid.z",
+};
+static const char *const order_names[] = {"plain", "volatile", "relaxed", "acquire", "release", "acq_rel"};
+static const char *const scope_names[] = {"block", "device", "system"};
+
+typedef struct printing {
+    strbuf *out;
+    uint32_t values, constructs;
+} printing;
+
+static uint32_t number(const ir_value *v) { return (uint32_t)(uintptr_t)v->note; }
+
+static void define(printing *p, ir_value *v) {
+    v->note = (void *)(uintptr_t)p->values++;
+    strbuf_printf(p->out, "%%%u: %s", number(v), ir_type_name(v->type));
+}
+
+static void indent(printing *p, int depth) {
+    for (int i = 0; i < depth; i++) strbuf_puts(p->out, "  ");
+}
+
+static void print_args(printing *p, const ir_inst *inst) {
+    for (unsigned i = 0; i < inst->nargs; i++)
+        strbuf_printf(p->out, "%s%%%u", i ? ", " : " ", number(inst->args[i]));
+}
+
+static void print_memory(printing *p, const ir_inst *inst) {
+    unsigned order = IR_MEM_ORDER(inst->imm), scope = (unsigned)(inst->imm >> 8 & 255);
+    if (inst->imm) strbuf_printf(p->out, " %s.%s", order_names[order], scope_names[scope]);
+}
+
+static void print_region(printing *p, ir_region *region, int depth);
+
+static void print_construct(printing *p, ir_inst *inst, int depth) {
+    uint32_t label = p->constructs++;
+    inst->note = (void *)(uintptr_t)label;
+    strbuf_printf(p->out, "%s @%u", ir_op_table[inst->op].name, label);
+    if (inst->op == IR_IF) print_args(p, inst);
+    if (inst->op == IR_LOOP) {
+        strbuf_puts(p->out, " (");
+        for (unsigned i = 0; i < inst->nargs; i++) {
+            uint32_t init = number(inst->args[i]);
+            if (i) strbuf_puts(p->out, ", ");
+            define(p, &inst->regions[0]->params[i]);
+            strbuf_printf(p->out, " = %%%u", init);
+        }
+        strbuf_puts(p->out, ")");
+    }
+    strbuf_puts(p->out, " {\n");
+    print_region(p, inst->regions[0], depth + 1);
+    indent(p, depth);
+    if (inst->op == IR_IF) {
+        strbuf_puts(p->out, "} else {\n");
+        print_region(p, inst->regions[1], depth + 1);
+        indent(p, depth);
+    }
+    strbuf_puts(p->out, "}");
+}
+
+static void print_inst(printing *p, ir_inst *inst, int depth) {
+    const ir_op_info *info = &ir_op_table[inst->op];
+    for (unsigned i = 0; i < inst->nresults; i++) {
+        if (i) strbuf_puts(p->out, ", ");
+        define(p, &inst->results[i]);
+    }
+    if (inst->nresults) strbuf_puts(p->out, " = ");
+    switch (inst->op) {
+    case IR_BLOCK: case IR_LOOP: case IR_IF: print_construct(p, inst, depth); break;
+    case IR_CONST: case IR_ALLOC: strbuf_printf(p->out, "%s %" PRIu64, info->name, inst->imm); break;
+    case IR_SPECIAL: strbuf_printf(p->out, "%s %s", info->name, special_names[inst->imm % IR_SPECIAL_COUNT]); break;
+    case IR_FENCE: strbuf_printf(p->out, "%s %s", info->name, scope_names[inst->imm % 3]); break;
+    case IR_FAULT:
+        strbuf_printf(p->out, "%s %" PRIu64, info->name, inst->imm);
+        print_args(p, inst);
+        break;
+    case IR_BR: case IR_CONTINUE:
+        strbuf_printf(p->out, "%s @%u", info->name, (uint32_t)(uintptr_t)inst->label->note);
+        print_args(p, inst);
+        break;
+    default:
+        strbuf_puts(p->out, info->name);
+        if (info->reads || info->writes) print_memory(p, inst);
+        print_args(p, inst);
+    }
+    if (inst->pos.line) strbuf_printf(p->out, " @%u:%u", inst->pos.line, inst->pos.column);
+}
+
+static void print_region(printing *p, ir_region *region, int depth) {
+    for (ir_inst *inst = region->first; inst; inst = inst->next) {
+        indent(p, depth);
+        print_inst(p, inst, depth);
+        strbuf_puts(p->out, "\n");
+    }
+}
+
+void ir_print(const ir_func *f, strbuf *out) {
+    printing p = {out, 0, 0};
+    ir_region *body = (ir_region *)&f->body; /* writes notes only */
+    strbuf_printf(out, "kernel @%s(", f->name);
+    for (uint32_t i = 0; i < body->nparams; i++) {
+        if (i) strbuf_puts(out, ", ");
+        define(&p, &body->params[i]);
+    }
+    strbuf_puts(out, ")");
+    if (f->file[0]) strbuf_printf(out, " file \"%s\"", f->file);
+    strbuf_puts(out, " {\n");
+    print_region(&p, body, 1);
+    strbuf_puts(out, "}\n");
+}
