@@ -78,6 +78,7 @@ def fit(g, w, lo, hi, n, bits):
             if err < first * 2:  # else the exchange got lost: the old tail is good enough
                 rest = coefs
     pts = [lo + (hi - lo) * i / 997 for i in range(998)]
+    pts = [x for x in pts if abs(x) > (hi - lo) * mp.mpf("1e-5")]  # as in remez
     worst = max(abs(w(x) * (mp.polyval(fixed[::-1], x) - g(x))) for x in pts)
     return fixed, worst, first
 
@@ -85,10 +86,6 @@ def fit(g, w, lo, hi, n, bits):
 def safe(f):
     """f, with the removable singularity at 0 stepped over."""
     return lambda x: f(x if abs(x) > mp.mpf(2) ** -40 else mp.mpf(2) ** -40)
-
-
-def erf_tail(t):
-    return -mp.log(mp.erfc(t))
 
 
 def even(f):
@@ -141,22 +138,21 @@ def erf_fit(top):
     return g, even(lambda x: x / mp.erf(x)), mp.mpf(0), mp.mpf(top) ** 2
 
 
-def erfq_fit(lo, hi, centre):
-    """-log(erfc(t)) in z = t - centre; an error d there costs d * erfc(t) of the result."""
-    c = mp.mpf(centre)
-    return lambda z: erf_tail(z + c), lambda z: mp.erfc(z + c), mp.mpf(lo) - c, mp.mpf(hi) - c
+def erfq_fit(top):
+    """-log(erfc(1 + z) / erfc(1)) / z; an error d there costs d * z * erfc(1 + z) of erf."""
+    g = safe(lambda z: -mp.log(mp.erfc(1 + z) / mp.erfc(1)) / z)
+    return g, safe(lambda z: z * mp.erfc(1 + z)), mp.mpf(0), mp.mpf(top) - 1
 
 
 # name: ((g, w, lo, hi), coefficients, bits of the type)
 FITS = {
-    "EXP_F32": (EXP, 5, 24),
-    "EXPM1_F32": (EXPM1, 6, 24),
+    "EXP_F32": (EXPM1, 6, 24),
     "LOG_F32": (LOG, 8, 24),
     "SIN_F32": (sin_fit(Q4F), 3, 24),
     "COS_F32": (cos_fit(Q4F), 3, 24),
     "TANH_F32": (tanh_fit("1.0"), 7, 24),
-    "ERF_F32": (erf_fit("0.92"), 6, 24),
-    "ERFQ_F32": (erfq_fit("0.92", "4.0", "1.0"), 8, 24),
+    "ERF_F32": (erf_fit("1.0"), 7, 24),
+    "ERFQ_F32": (erfq_fit("4.0"), 7, 24),
     "POW_F32": (POWF, 3, 24),
     "EXP_F64": (EXP, 10, 53),
     "EXPM1_F64": (EXPM1, 11, 53),
@@ -165,7 +161,7 @@ FITS = {
     "COS_F64": (cos_fit(Q4D), 6, 53),
     "TANH_F64": (tanh_fit("1.0"), 16, 53),
     "ERF_F64": (erf_fit("1.0"), 12, 53),
-    "ERFQ_F64": (erfq_fit("1.0", "5.95", "1.0"), 20, 53),
+    "ERFQ_F64": (erfq_fit("5.95"), 19, 53),
     "POW_F64": (POWF, 9, 53),
 }
 

@@ -1,4 +1,4 @@
-// Device math, float32: exp log sin cos tanh (list and error bounds: math.def).
+// Device math, float32: exp log sin cos tanh erf expm1 log1p pow (list and error bounds: math.def).
 //
 // Form: see bits.h. Each dev_NAME_f32(x) is right for every x. A function with a costly rare case
 // comes in three: dev_NAME_fast_f32 (branch-free, for |x| <= DEV_TRIG_FAST_F32), dev_NAME_slow_f32
@@ -21,11 +21,12 @@
 
 // (exp(r) - 1 - r) / r^2 on |r| <= ln2/2
 DEV_FN float dev_exp_poly_f32(float r) {
-    float q = 0x1.6ac60cp-10f;
-    q = dev_fma_f32(q, r, 0x1.123edap-7f);
-    q = dev_fma_f32(q, r, 0x1.55584ep-5f);
-    q = dev_fma_f32(q, r, 0x1.55548ap-3f);
-    return dev_fma_f32(q, r, 0x1.fffffcp-2f);
+    float q = 0x1.9c6e36p-13f;
+    q = dev_fma_f32(q, r, 0x1.6d4c48p-10f);
+    q = dev_fma_f32(q, r, 0x1.1113aap-7f);
+    q = dev_fma_f32(q, r, 0x1.5554eap-5f);
+    q = dev_fma_f32(q, r, 0x1.555554p-3f);
+    return dev_fma_f32(q, r, 0x1p-1f);
 }
 
 // exp(x) for -104 <= x <= 89 or NaN; 2^n is applied in two halves so that neither overflows
@@ -175,4 +176,171 @@ DEV_FN float dev_tanh_f32(float x) {
     float c = a > 10.0f ? 10.0f : a;
     float big = 1.0f - 2.0f / (dev_exp_core_f32(c + c) + 1.0f);
     return dev_copysign_f32(a < 1.0f ? small : big, x);
+}
+
+// ---- erf ----
+
+DEV_FN float dev_erf_f32(float x) {
+    float a = dev_abs_f32(x);
+    float s = a * a;
+    // erf(a) = a + a * p(a^2) below 1.0f, and 1 - erfc(1) * exp(-z q(z)), z = a - 1, above
+    float p = 0x1.47732ep-14f;
+    p = dev_fma_f32(p, s, -0x1.a3518ap-11f);
+    p = dev_fma_f32(p, s, 0x1.53f226p-8f);
+    p = dev_fma_f32(p, s, -0x1.b7f71ap-6f);
+    p = dev_fma_f32(p, s, 0x1.ce2ce6p-4f);
+    p = dev_fma_f32(p, s, -0x1.81273ep-2f);
+    p = dev_fma_f32(p, s, 0x1.06eba8p-3f);
+    float small = dev_fma_f32(a, p, a);
+    float z = (a > 4.0f ? 4.0f : a) - 1.0f;
+    float q = 0x1.6d727p-16f;
+    q = dev_fma_f32(q, z, -0x1.2fea7cp-12f);
+    q = dev_fma_f32(q, z, 0x1.07bf42p-9f);
+    q = dev_fma_f32(q, z, -0x1.4933aep-7f);
+    q = dev_fma_f32(q, z, 0x1.547cc4p-5f);
+    q = dev_fma_f32(q, z, 0x1.afabbcp-1f);
+    q = dev_fma_f32(q, z, 0x1.51c9bp+1f);
+    float big = dev_fma_f32(0x1.422616p-3f, -dev_exp_core_f32(-(z * q)), 1.0f);
+    return dev_copysign_f32(a < 1.0f ? small : big, x);
+}
+
+// ---- expm1 ----
+
+DEV_FN float dev_expm1_f32(float x) {
+    float c = x < -18.0f ? -18.0f : x; // -1 from there on
+    c = c > 89.0f ? 89.0f : c;
+    float z = dev_fma_f32(c, 0x1.715476p+0f, DEV_ROUND_F32);
+    float n = z - DEV_ROUND_F32;
+    float a = dev_fma_f32(n, -0x1.62e43p-1f, c); // exact
+    float b = n * 0x1.05c610p-29f;
+    float r = a + b;
+    float rl = b - (r - a);
+    float q = dev_exp_poly_f32(r);
+    float s2 = r * r;
+    float s2l = dev_fma_f32(r, r, -s2);
+    float p = dev_fma_f32(s2, q, dev_fma_f32(s2l, 0.5f, rl));
+    // half of the result, so that 2^n cannot overflow: (t - 1/2) + t * (r + p), t = 2^(n-1)
+    float t = dev_f32_bits((dev_bits_f32(z) - DEV_ROUND_BITS_F32 + 126) << 23);
+    float u = t - 0.5f;
+    float ul = (t - u) - 0.5f;
+    float s = dev_fma_f32(t, r, u);
+    float sl = dev_fma_f32(t, r, u - s);
+    float y = 2.0f * (s + (dev_fma_f32(t, p, sl) + ul));
+    return dev_abs_f32(x) < 0x1p-30f ? x : y; // keeps -0 and denormals
+}
+
+// ---- log1p ----
+
+DEV_FN float dev_log1p_f32(float x) {
+    float u = 1.0f + x;
+    float v = u - 1.0f;
+    float c = (1.0f - (u - v)) + (x - v); // u + c = 1 + x
+    uint32_t k = dev_bits_f32(u) - 0x3f2aaaabu;
+    int32_t n = (int32_t)k >> 23;
+    float e = (float)n;
+    float t = dev_f32_bits((k & 0x007fffffu) + 0x3f2aaaabu) - 1.0f;
+    // c / 2^n, in two steps because 2^-n may be denormal
+    float d = c * 0x1p-64f * dev_f32_bits((uint32_t)(127 + 64 - n) << 23);
+    t = n == 0 ? x : t;
+    d = n == 0 ? 0.0f : d;
+    // log(1 + t + d) = log(1 + t) + d / (1 + t) and a bit
+    float w = dev_log_poly_f32(t) + dev_fma_f32(-t, dev_fma_f32(-t, d, d), d);
+    float r = dev_log_sum_f32(e, t, w);
+    r = dev_abs_f32(x) < 0x1p-30f ? x : r; // keeps -0 and denormals
+    r = x < DEV_INF_F32 ? r : x;           // also NaN
+    r = x < -1.0f ? DEV_NAN_F32 : r;
+    return x == -1.0f ? -DEV_INF_F32 : r;
+}
+
+// ---- pow ----
+//
+// log a is formed as a sum of two numbers (relative error about 2^-34), because the product
+// with y makes its absolute error the relative error of the result.
+
+// log(a) = result + *low, a > 0 and finite
+DEV_FN float dev_log_pair_f32(float a, float *low) {
+    float y = a < 0x1p-126f ? a * 0x1p23f : a;
+    uint32_t u = dev_bits_f32(y) - 0x3f3504f3u;
+    float k = (float)((int32_t)u >> 23);
+    float e = a < 0x1p-126f ? k - 23.0f : k;
+    float t = dev_f32_bits((u & 0x007fffffu) + 0x3f3504f3u) - 1.0f;
+    // f + fl = t / (2 + t), where d + dl = 2 + t
+    float d = 2.0f + t;
+    float dl = t - (d - 2.0f);
+    float inv = 1.0f / d;
+    float f = t * inv;
+    float fl = dev_fma_f32(-f, dl, dev_fma_f32(-f, d, t)) * inv;
+    // s + sl = f^2, g + gl = f^3
+    float s = f * f;
+    float sl = dev_fma_f32(f + f, fl, dev_fma_f32(f, f, -s));
+    float g = f * s;
+    float gl = dev_fma_f32(f, sl, dev_fma_f32(fl, s, dev_fma_f32(f, s, -g)));
+    // log = e ln2 + 2 f + 2/3 f^3 + f^5 p(f^2)
+    float p = 0x1.dfa316p-3f;
+    p = dev_fma_f32(p, s, 0x1.24527ap-2f);
+    p = dev_fma_f32(p, s, 0x1.999ap-2f);
+    float c3 = g * 0x1.555556p-1f;
+    float c3l = dev_fma_f32(g, 0x1.555556p-1f, -c3);
+    c3l = dev_fma_f32(g, -0x1.555556p-26f, dev_fma_f32(gl, 0x1.555556p-1f, c3l));
+    c3l = dev_fma_f32(g * s, p, c3l);
+    float h = e * 0x1.62e4p-1f; // exact
+    float f2 = f + f;
+    float m = h + f2;
+    float ml = f2 - (m - h);
+    float b = m + c3;
+    float bl = c3 - (b - m);
+    float rest = (ml + bl) + dev_fma_f32(e, 0x1.7f7d1cp-20f, dev_fma_f32(2.0f, fl, c3l));
+    float hi = b + rest;
+    *low = rest - (hi - b);
+    return hi;
+}
+
+// exp(a + b), |b| below an ulp of a
+DEV_FN float dev_exp_pair_f32(float x, float low) {
+    float z = dev_fma_f32(x, 0x1.715476p+0f, DEV_ROUND_F32);
+    float n = z - DEV_ROUND_F32;
+    float a = dev_fma_f32(n, -0x1.62e43p-1f, x); // exact
+    float b = dev_fma_f32(n, 0x1.05c610p-29f, low);
+    float r = a + b;
+    float rl = b - (r - a);
+    float p = dev_fma_f32(r * r, dev_exp_poly_f32(r), rl);
+    float s = 1.0f + r;
+    float sl = r - (s - 1.0f);
+    uint32_t k = dev_bits_f32(z) - DEV_ROUND_BITS_F32 + 254;
+    uint32_t half = k >> 1;
+    return (s + (sl + p)) * dev_f32_bits(half << 23) * dev_f32_bits((k - half) << 23);
+}
+
+DEV_FN float dev_pow_f32(float x, float y) {
+    float a = dev_abs_f32(x);
+    float low;
+    float hi = dev_log_pair_f32(a, &low);
+    float v = y * hi;
+    float vl = dev_fma_f32(y, low, dev_fma_f32(y, hi, -v));
+    // beyond these the result is 0 or infinite; the low part there may be NaN
+    vl = v < -110.0f ? 0.0f : vl;
+    v = v < -110.0f ? -110.0f : v;
+    vl = v > 90.0f ? 0.0f : vl;
+    v = v > 90.0f ? 90.0f : v;
+    float r = dev_exp_pair_f32(v, vl);
+
+    // C99 7.12.7.4 and F.9.4.4. Every select below is one line of that table.
+    float half = y * 0.5f;
+    uint32_t yes = 1;
+    uint32_t no = 0;
+    uint32_t whole = dev_floor_f32(y) == y ? yes : no;
+    uint32_t odd = dev_floor_f32(half) == half ? no : whole;
+    float limit = (a > 1.0f ? yes : no) == (y > 0.0f ? yes : no) ? DEV_INF_F32 : 0.0f;
+    r = a == 0.0f ? limit : r;
+    r = a == DEV_INF_F32 ? limit : r;
+    r = dev_abs_f32(y) == DEV_INF_F32 ? limit : r;
+    r = a == 1.0f ? 1.0f : r;
+    uint32_t sign = (dev_bits_f32(x) >> 31) & odd;
+    r = dev_f32_bits(dev_bits_f32(r) ^ (sign << 31));
+    uint32_t bad = (x < 0.0f ? yes : no) & (a < DEV_INF_F32 ? yes : no) & (whole ^ 1);
+    r = bad != 0 ? DEV_NAN_F32 : r;
+    r = x != x ? x : r;
+    r = y != y ? y : r;
+    r = y == 0.0f ? 1.0f : r;
+    return x == 1.0f ? 1.0f : r;
 }

@@ -1,4 +1,4 @@
-// Device math, float64: exp log sin cos tanh (list and error bounds: math.def).
+// Device math, float64: exp log sin cos tanh erf expm1 log1p pow (list and error bounds: math.def).
 //
 // Form and sources as in math_f32.h. 64-bit integers are only added, shifted right logically and
 // masked in the vectorised parts, because AVX2 has no 64-bit arithmetic shift and no conversion
@@ -58,9 +58,8 @@ DEV_FN double dev_log_split_f64(double x, double *e) {
     return dev_f64_bits((u & 0x000fffffffffffffull) + 0x3fe6a09e667f3bcdull) - 1.0;
 }
 
-DEV_FN double dev_log_f64(double x) {
-    double e;
-    double t = dev_log_split_f64(x, &e);
+// e * ln2 + log(1 + t) + d, d small beside t
+DEV_FN double dev_log_sum_f64(double e, double t, double d) {
     double f = t / (2.0 + t);
     double s = f * f;
     double p = 0x1.2f1344a4d5e0cp-3;
@@ -76,7 +75,13 @@ DEV_FN double dev_log_f64(double x) {
     double hi = e * 0x1.62e42feep-1; // exact
     double a = hi + t;
     double c = t - (a - hi);
-    double r = a + (c - (h - dev_fma_f64(e, 0x1.a39ef35793c76p-33, w)));
+    return a + (c - (h - (dev_fma_f64(e, 0x1.a39ef35793c76p-33, w) + d)));
+}
+
+DEV_FN double dev_log_f64(double x) {
+    double e;
+    double t = dev_log_split_f64(x, &e);
+    double r = dev_log_sum_f64(e, t, 0.0);
     r = x < DEV_INF_F64 ? r : x; // also NaN
     r = x < 0.0 ? DEV_NAN_F64 : r;
     return x == 0.0 ? -DEV_INF_F64 : r;
@@ -222,4 +227,199 @@ DEV_FN double dev_tanh_f64(double x) {
     double c = a > 20.0 ? 20.0 : a;
     double big = 1.0 - 2.0 / (dev_exp_core_f64(c + c) + 1.0);
     return dev_copysign_f64(a < 1.0 ? small : big, x);
+}
+
+// ---- erf ----
+
+DEV_FN double dev_erf_f64(double x) {
+    double a = dev_abs_f64(x);
+    double s = a * a;
+    // erf(a) = a + a * p(a^2) below 1.0, and 1 - erfc(1) * exp(-z q(z)), z = a - 1, above
+    double p = -0x1.a0e193b18789ap-31;
+    p = dev_fma_f64(p, s, 0x1.d375d9d1c942ap-27);
+    p = dev_fma_f64(p, s, -0x1.5b7f4b57e5e6fp-23);
+    p = dev_fma_f64(p, s, 0x1.b96980e6faefcp-20);
+    p = dev_fma_f64(p, s, -0x1.f4c8072f439a1p-17);
+    p = dev_fma_f64(p, s, 0x1.f9a2949d5f7f6p-14);
+    p = dev_fma_f64(p, s, -0x1.c02daea5d9f9p-11);
+    p = dev_fma_f64(p, s, 0x1.565bccee88ce6p-8);
+    p = dev_fma_f64(p, s, -0x1.b82ce311a7f41p-6);
+    p = dev_fma_f64(p, s, 0x1.ce2f21a03f88dp-4);
+    p = dev_fma_f64(p, s, -0x1.812746b03799dp-2);
+    p = dev_fma_f64(p, s, 0x1.06eba8214db68p-3);
+    double small = dev_fma_f64(a, p, a);
+    double z = (a > 5.95 ? 5.95 : a) - 1.0;
+    double q = 0x1.5c4dd5b78b675p-43;
+    q = dev_fma_f64(q, z, -0x1.5ca7dba73b7f5p-38);
+    q = dev_fma_f64(q, z, 0x1.4472e858f1d75p-34);
+    q = dev_fma_f64(q, z, -0x1.7503b1b8726ap-31);
+    q = dev_fma_f64(q, z, 0x1.27a7eb9198df5p-28);
+    q = dev_fma_f64(q, z, -0x1.51a08f9eca2cfp-26);
+    q = dev_fma_f64(q, z, 0x1.10c7d2365f4bcp-24);
+    q = dev_fma_f64(q, z, -0x1.fc1ec3e0c60dbp-24);
+    q = dev_fma_f64(q, z, -0x1.ebfd767ad0b59p-24);
+    q = dev_fma_f64(q, z, 0x1.1089e22fee342p-19);
+    q = dev_fma_f64(q, z, -0x1.41a94a6f97958p-17);
+    q = dev_fma_f64(q, z, 0x1.c76f56b2bf3c7p-16);
+    q = dev_fma_f64(q, z, -0x1.b8c6e2e1ab613p-16);
+    q = dev_fma_f64(q, z, -0x1.f1b46e45addb2p-13);
+    q = dev_fma_f64(q, z, 0x1.033f68a5c2333p-9);
+    q = dev_fma_f64(q, z, -0x1.48c9d4049c55bp-7);
+    q = dev_fma_f64(q, z, 0x1.5477f09c8699dp-5);
+    q = dev_fma_f64(q, z, 0x1.afabc11a2907bp-1);
+    q = dev_fma_f64(q, z, 0x1.51c9b0006c23cp+1);
+    double big = dev_fma_f64(0x1.4226162fbddd5p-3, -dev_exp_core_f64(-(z * q)), 1.0);
+    return dev_copysign_f64(a < 1.0 ? small : big, x);
+}
+
+// ---- expm1 ----
+
+DEV_FN double dev_expm1_f64(double x) {
+    double c = x < -38.0 ? -38.0 : x; // -1 from there on
+    c = c > 710.0 ? 710.0 : c;
+    double z = dev_fma_f64(c, 0x1.71547652b82fep+0, DEV_ROUND_F64);
+    double n = z - DEV_ROUND_F64;
+    double a = dev_fma_f64(n, -0x1.62e42fefa39efp-1, c); // exact
+    double b = n * -0x1.abc9e3b39803fp-56;
+    double r = a + b;
+    double rl = b - (r - a);
+    double q = 0x1.ce2689cd2abep-30;
+    q = dev_fma_f64(q, r, 0x1.af3f99c7db0b5p-26);
+    q = dev_fma_f64(q, r, 0x1.280a103e20291p-22);
+    q = dev_fma_f64(q, r, 0x1.71de0a2f894cap-19);
+    q = dev_fma_f64(q, r, 0x1.a019efd308a4fp-16);
+    q = dev_fma_f64(q, r, 0x1.a01a01a910faep-13);
+    q = dev_fma_f64(q, r, 0x1.6c16c16fd1159p-10);
+    q = dev_fma_f64(q, r, 0x1.11111111105dp-7);
+    q = dev_fma_f64(q, r, 0x1.5555555554b22p-5);
+    q = dev_fma_f64(q, r, 0x1.5555555555557p-3);
+    q = dev_fma_f64(q, r, 0x1.0000000000001p-1);
+    double s2 = r * r;
+    double s2l = dev_fma_f64(r, r, -s2);
+    double p = dev_fma_f64(s2, q, dev_fma_f64(s2l, 0.5, rl));
+    // half of the result, so that 2^n cannot overflow: (t - 1/2) + t * (r + p), t = 2^(n-1)
+    double t = dev_f64_bits((dev_bits_f64(z) - DEV_ROUND_BITS_F64 + 1022) << 52);
+    double u = t - 0.5;
+    double ul = (t - u) - 0.5;
+    double s = dev_fma_f64(t, r, u);
+    double sl = dev_fma_f64(t, r, u - s);
+    double y = 2.0 * (s + (dev_fma_f64(t, p, sl) + ul));
+    return dev_abs_f64(x) < 0x1p-60 ? x : y; // keeps -0 and denormals
+}
+
+// ---- log1p ----
+
+DEV_FN double dev_log1p_f64(double x) {
+    double u = 1.0 + x;
+    double v = u - 1.0;
+    double c = (1.0 - (u - v)) + (x - v); // u + c = 1 + x
+    double e;
+    double t = dev_log_split_f64(u, &e);
+    // c / 2^e, in two steps because 2^-e may be denormal
+    uint64_t k = (dev_bits_f64(u) - 0x3fe6a09e667f3bcdull + (1023ull << 52)) >> 52; // e + 1023
+    double d = c * 0x1p-64 * dev_f64_bits((1023 + 1023 + 64 - k) << 52);
+    t = e == 0.0 ? x : t;
+    d = e == 0.0 ? 0.0 : d;
+    // log(1 + t + d) = log(1 + t) + d / (1 + t) and a bit
+    double r = dev_log_sum_f64(e, t, dev_fma_f64(-t, d, d));
+    r = dev_abs_f64(x) < 0x1p-60 ? x : r; // keeps -0 and denormals
+    r = x < DEV_INF_F64 ? r : x;          // also NaN
+    r = x < -1.0 ? DEV_NAN_F64 : r;
+    return x == -1.0 ? -DEV_INF_F64 : r;
+}
+
+// ---- pow ----
+//
+// log a is formed as a sum of two numbers (relative error about 2^-64), because the product
+// with y makes its absolute error the relative error of the result.
+
+// log(a) = result + *low, a > 0 and finite
+DEV_FN double dev_log_pair_f64(double a, double *low) {
+    double e;
+    double t = dev_log_split_f64(a, &e);
+    // f + fl = t / (2 + t), where d + dl = 2 + t
+    double d = 2.0 + t;
+    double dl = t - (d - 2.0);
+    double inv = 1.0 / d;
+    double f = t * inv;
+    double fl = dev_fma_f64(-f, dl, dev_fma_f64(-f, d, t)) * inv;
+    // s + sl = f^2, g + gl = f^3
+    double s = f * f;
+    double sl = dev_fma_f64(f + f, fl, dev_fma_f64(f, f, -s));
+    double g = f * s;
+    double gl = dev_fma_f64(f, sl, dev_fma_f64(fl, s, dev_fma_f64(f, s, -g)));
+    // log = e ln2 + 2 f + 2/3 f^3 + f^5 p(f^2)
+    double p = 0x1.c3297e333d708p-4;
+    p = dev_fma_f64(p, s, 0x1.aaea20ee3e339p-4);
+    p = dev_fma_f64(p, s, 0x1.e20b99059c563p-4);
+    p = dev_fma_f64(p, s, 0x1.111093f511c52p-3);
+    p = dev_fma_f64(p, s, 0x1.3b13b313471b6p-3);
+    p = dev_fma_f64(p, s, 0x1.745d17417ad57p-3);
+    p = dev_fma_f64(p, s, 0x1.c71c71c7227d8p-3);
+    p = dev_fma_f64(p, s, 0x1.249249249246fp-2);
+    p = dev_fma_f64(p, s, 0x1.999999999999ap-2);
+    double c3 = g * 0x1.5555555555555p-1;
+    double c3l = dev_fma_f64(g, 0x1.5555555555555p-1, -c3);
+    c3l = dev_fma_f64(g, 0x1.5555555555555p-55, dev_fma_f64(gl, 0x1.5555555555555p-1, c3l));
+    c3l = dev_fma_f64(g * s, p, c3l);
+    double h = e * 0x1.62e42feep-1; // exact
+    double f2 = f + f;
+    double m = h + f2;
+    double ml = f2 - (m - h);
+    double b = m + c3;
+    double bl = c3 - (b - m);
+    double rest = (ml + bl) + dev_fma_f64(e, 0x1.a39ef35793c76p-33, dev_fma_f64(2.0, fl, c3l));
+    double hi = b + rest;
+    *low = rest - (hi - b);
+    return hi;
+}
+
+// exp(a + b), |b| below an ulp of a
+DEV_FN double dev_exp_pair_f64(double x, double low) {
+    double z = dev_fma_f64(x, 0x1.71547652b82fep+0, DEV_ROUND_F64);
+    double n = z - DEV_ROUND_F64;
+    double a = dev_fma_f64(n, -0x1.62e42fefa39efp-1, x); // exact
+    double b = dev_fma_f64(n, -0x1.abc9e3b39803fp-56, low);
+    double r = a + b;
+    double rl = b - (r - a);
+    double p = dev_fma_f64(r * r, dev_exp_poly_f64(r), rl);
+    double s = 1.0 + r;
+    double sl = r - (s - 1.0);
+    uint64_t k = dev_bits_f64(z) - DEV_ROUND_BITS_F64 + 2046;
+    uint64_t half = k >> 1;
+    return (s + (sl + p)) * dev_f64_bits(half << 52) * dev_f64_bits((k - half) << 52);
+}
+
+DEV_FN double dev_pow_f64(double x, double y) {
+    double a = dev_abs_f64(x);
+    double low;
+    double hi = dev_log_pair_f64(a, &low);
+    double v = y * hi;
+    double vl = dev_fma_f64(y, low, dev_fma_f64(y, hi, -v));
+    // beyond these the result is 0 or infinite; the low part there may be NaN
+    vl = v < -760.0 ? 0.0 : vl;
+    v = v < -760.0 ? -760.0 : v;
+    vl = v > 720.0 ? 0.0 : vl;
+    v = v > 720.0 ? 720.0 : v;
+    double r = dev_exp_pair_f64(v, vl);
+
+    // C99 7.12.7.4 and F.9.4.4. Every select below is one line of that table.
+    double half = y * 0.5;
+    uint64_t yes = 1;
+    uint64_t no = 0;
+    uint64_t whole = dev_floor_f64(y) == y ? yes : no;
+    uint64_t odd = dev_floor_f64(half) == half ? no : whole;
+    double limit = (a > 1.0 ? yes : no) == (y > 0.0 ? yes : no) ? DEV_INF_F64 : 0.0;
+    r = a == 0.0 ? limit : r;
+    r = a == DEV_INF_F64 ? limit : r;
+    r = dev_abs_f64(y) == DEV_INF_F64 ? limit : r;
+    r = a == 1.0 ? 1.0 : r;
+    uint64_t sign = (dev_bits_f64(x) >> 63) & odd;
+    r = dev_f64_bits(dev_bits_f64(r) ^ (sign << 63));
+    uint64_t bad = (x < 0.0 ? yes : no) & (a < DEV_INF_F64 ? yes : no) & (whole ^ 1);
+    r = bad != 0 ? DEV_NAN_F64 : r;
+    r = x != x ? x : r;
+    r = y != y ? y : r;
+    r = y == 0.0 ? 1.0 : r;
+    return x == 1.0 ? 1.0 : r;
 }

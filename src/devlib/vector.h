@@ -19,6 +19,14 @@ typedef void dev_unary_f64(double *dst, const double *src, size_t n);
 typedef void dev_binary_f32(float *dst, const float *a, const float *b, size_t n);
 typedef void dev_binary_f64(double *dst, const double *a, const double *b, size_t n);
 
+// Random words (philox.h says which word an index names).
+typedef void dev_philox_gather(uint32_t *dst, const uint64_t *index, size_t n, uint64_t seed);
+typedef void dev_philox_gather_seeds(uint32_t *dst, const uint64_t *index, const uint64_t *seed,
+                                     size_t n);
+typedef void dev_philox_fill_u32(uint32_t *dst, uint64_t start, size_t n, uint64_t seed);
+typedef void dev_philox_fill_f32(float *dst, uint64_t start, size_t n, uint64_t seed);
+typedef void dev_philox_fill_f64(double *dst, uint64_t start, size_t n, uint64_t seed);
+
 #define DEV_ARITY_1(name)      \
     dev_unary_f32 *name##_f32; \
     dev_unary_f64 *name##_f64;
@@ -30,6 +38,11 @@ typedef struct {
 #define X(name, arity, f32_ulp, f64_ulp) DEV_ARITY_##arity(name)
 #include "math.def"
 #undef X
+    dev_philox_gather *philox_u32;             // word index[i] of the seed
+    dev_philox_gather_seeds *philox_u32_seeds; // word index[i] of seed[i]
+    dev_philox_fill_u32 *philox_fill;          // words start, start + 1, ...
+    dev_philox_fill_f32 *uniform_f32;          // [0, 1): one word each, from word start
+    dev_philox_fill_f64 *uniform_f64;          // [0, 1): element k from words 2k and 2k + 1
 } dev_table;
 
 #undef DEV_ARITY_1

@@ -1,6 +1,7 @@
 // A small shared library around src/devlib for the tests and tools in Python (ctypes): calls the
 // loops by name, sweeps float32 inputs against the C library's double functions, and times loops.
 // Not installed.
+#include "devlib/philox.h"
 #include "devlib/vector.h"
 
 #include <math.h>
@@ -46,8 +47,8 @@ static void call_1(dev_unary_f32 *f32, dev_unary_f64 *f64, int wide, void *dst, 
         f32(dst, a, n);
 }
 
-static void __attribute__((unused)) call_2(dev_binary_f32 *f32, dev_binary_f64 *f64, int wide,
-                                           void *dst, const void *a, const void *b, size_t n) {
+static void call_2(dev_binary_f32 *f32, dev_binary_f64 *f64, int wide, void *dst, const void *a,
+                   const void *b, size_t n) {
     if (wide)
         f64(dst, a, b, n);
     else
@@ -68,6 +69,33 @@ EXPORT int devlib_call(int isa, int i, int wide, void *dst, const void *a, const
 #include "devlib/math.def"
 #undef X
     return -1;
+}
+
+static const dev_table *table(int isa) { return dev_table_get(isa); }
+
+EXPORT void devlib_philox_block(uint32_t *words, uint64_t seed) {
+    dev_philox_4x32(words, words + 1, words + 2, words + 3, seed);
+}
+
+EXPORT void devlib_philox(int isa, uint32_t *dst, const uint64_t *index, size_t n, uint64_t seed) {
+    table(isa)->philox_u32(dst, index, n, seed);
+}
+
+EXPORT void devlib_philox_seeds(int isa, uint32_t *dst, const uint64_t *index, const uint64_t *seed,
+                                size_t n) {
+    table(isa)->philox_u32_seeds(dst, index, seed, n);
+}
+
+EXPORT void devlib_philox_fill(int isa, uint32_t *dst, uint64_t start, size_t n, uint64_t seed) {
+    table(isa)->philox_fill(dst, start, n, seed);
+}
+
+EXPORT void devlib_uniform_f32(int isa, float *dst, uint64_t start, size_t n, uint64_t seed) {
+    table(isa)->uniform_f32(dst, start, n, seed);
+}
+
+EXPORT void devlib_uniform_f64(int isa, double *dst, uint64_t start, size_t n, uint64_t seed) {
+    table(isa)->uniform_f64(dst, start, n, seed);
 }
 
 // Best time of one element in ns, of `rounds` runs over n elements.
@@ -92,7 +120,8 @@ static double reference(const char *name, double x) {
     REF(log)
     REF(log1p)
     REF(expm1)
-    REF(sin) REF(cos) REF(tanh) REF(erf)
+    REF(sin)
+    REF(cos) REF(tanh) REF(erf)
 #undef REF
         return NAN;
 }
