@@ -98,6 +98,12 @@ Q4F, Q4D = (mp.pi / 4 + mp.mpf("0.02")) ** 2, (mp.pi / 4 * mp.mpf("1.001")) ** 2
 ATANH = (mp.mpf("0.17158") ** 2) * mp.mpf("1.001")
 EXP = (safe(lambda r: (mp.expm1(r) - r) / r**2), safe(lambda r: r * r / mp.exp(r)), -LN2H, LN2H)
 EXPM1 = (EXP[0], safe(lambda r: r * r / mp.expm1(r)), -LN2H, LN2H)
+EXPM1_CUBE = (
+    safe(lambda r: (mp.expm1(r) - r - r * r / 2) / r**3),
+    safe(lambda r: r**3 / mp.expm1(r)),
+    -LN2H,
+    LN2H,
+)
 LOG = (
     safe(lambda t: (mp.log1p(t) - t + t * t / 2) / t**3),
     safe(lambda t: t**3 / mp.log1p(t)),
@@ -154,8 +160,8 @@ FITS = {
     "ERF_F32": (erf_fit("1.0"), 7, 24),
     "ERFQ_F32": (erfq_fit("4.0"), 7, 24),
     "POW_F32": (POWF, 3, 24),
-    "EXP_F64": (EXP, 10, 53),
-    "EXPM1_F64": (EXPM1, 11, 53),
+    "EXP_F64": (EXP, 11, 53),
+    "EXPM1_F64": (EXPM1_CUBE, 10, 53),
     "LOG_F64": (LOGF, 7, 53),
     "SIN_F64": (sin_fit(Q4D), 6, 53),
     "COS_F64": (cos_fit(Q4D), 6, 53),

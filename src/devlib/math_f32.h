@@ -2,7 +2,7 @@
 //
 // Form: see bits.h. Each dev_NAME_f32(x) is right for every x. A function with a costly rare case
 // comes in three: dev_NAME_fast_f32 (branch-free, for |x| <= DEV_TRIG_FAST_F32), dev_NAME_slow_f32
-// (any x, scalar), and dev_NAME_f32, which picks. A vector back end computes the fast one for
+// (the other x, scalar), and dev_NAME_f32, which picks. A vector back end computes the fast one for
 // all lanes, tests the range of all lanes, and repairs the rare ones by the slow one (vector.c).
 //
 // Sources: Cody & Waite (1980) for the reductions by split constants, Payne & Hanek (1983) for
@@ -127,7 +127,6 @@ static inline float dev_trig_slow_f32(float x, uint32_t shift) {
     uint32_t u = dev_bits_f32(x);
     uint32_t biased = (u >> 23) & 0xffu;
     if (biased == 0xff) return x - x;
-    if (dev_abs_f32(x) <= DEV_TRIG_FAST_F32) return dev_trig_fast_f32(x, shift);
     uint64_t m = (u & 0x007fffffu) | 0x00800000u;
     uint32_t at = biased - 150 - 2 + 32; // first bit of 2/pi whose product is not a multiple of 4
     const uint32_t *w = two_over_pi + (at >> 5);
@@ -144,7 +143,10 @@ static inline float dev_trig_slow_f32(float x, uint32_t shift) {
     return dev_trig_eval_f32(hi, (float)(r - hi), (uint32_t)quadrant + shift);
 }
 
-DEV_FN float dev_sin_fast_f32(float x) { return dev_trig_fast_f32(x, 0); }
+DEV_FN float dev_sin_fast_f32(float x) {
+    return dev_abs_f32(x) < 0x1p-30f ? x : dev_trig_fast_f32(x, 0); // keeps -0
+}
+
 DEV_FN float dev_cos_fast_f32(float x) { return dev_trig_fast_f32(x, 1); }
 static inline float dev_sin_slow_f32(float x) { return dev_trig_slow_f32(x, 0); }
 static inline float dev_cos_slow_f32(float x) { return dev_trig_slow_f32(x, 1); }

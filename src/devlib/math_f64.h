@@ -15,16 +15,17 @@
 
 // (exp(r) - 1 - r) / r^2 on |r| <= ln2/2
 DEV_FN double dev_exp_poly_f64(double r) {
-    double q = 0x1.ada2347932e5dp-26;
-    q = dev_fma_f64(q, r, 0x1.28aefc280be14p-22);
-    q = dev_fma_f64(q, r, 0x1.71df1086eb141p-19);
-    q = dev_fma_f64(q, r, 0x1.a019987051527p-16);
-    q = dev_fma_f64(q, r, 0x1.a01a0132c9035p-13);
-    q = dev_fma_f64(q, r, 0x1.6c16c184be531p-10);
-    q = dev_fma_f64(q, r, 0x1.1111111126779p-7);
-    q = dev_fma_f64(q, r, 0x1.55555555505e4p-5);
-    q = dev_fma_f64(q, r, 0x1.55555555554fdp-3);
-    return dev_fma_f64(q, r, 0x1.000000000000ap-1);
+    double q = 0x1.2022ebc2b0f4cp-29;
+    q = dev_fma_f64(q, r, 0x1.af734c75d8c6bp-26);
+    q = dev_fma_f64(q, r, 0x1.27e4626a3fcc2p-22);
+    q = dev_fma_f64(q, r, 0x1.71ddeb2a85d14p-19);
+    q = dev_fma_f64(q, r, 0x1.a01a01e08c3cp-16);
+    q = dev_fma_f64(q, r, 0x1.a01a01b5cec02p-13);
+    q = dev_fma_f64(q, r, 0x1.6c16c16c0b3b1p-10);
+    q = dev_fma_f64(q, r, 0x1.111111110e57dp-7);
+    q = dev_fma_f64(q, r, 0x1.555555555556bp-5);
+    q = dev_fma_f64(q, r, 0x1.555555555555dp-3);
+    return dev_fma_f64(q, r, 0x1p-1);
 }
 
 // exp(x) for -746 <= x <= 710 or NaN
@@ -156,7 +157,6 @@ static inline double dev_trig_slow_f64(double x, uint64_t shift) {
     uint64_t u = dev_bits_f64(x);
     uint32_t biased = (uint32_t)(u >> 52) & 0x7ffu;
     if (biased == 0x7ff) return x - x;
-    if (dev_abs_f64(x) <= DEV_TRIG_FAST_F64) return dev_trig_fast_f64(x, shift);
     uint64_t m = (u & 0x000fffffffffffffull) | 0x0010000000000000ull;
     uint32_t at = biased - 1075 - 2 + 64; // first bit whose product is not a multiple of 4
     const uint64_t *w = two_over_pi + (at >> 6);
@@ -186,7 +186,10 @@ static inline double dev_trig_slow_f64(double x, uint64_t shift) {
     return dev_trig_eval_f64(sum, rest - (sum - r), quadrant + shift);
 }
 
-DEV_FN double dev_sin_fast_f64(double x) { return dev_trig_fast_f64(x, 0); }
+DEV_FN double dev_sin_fast_f64(double x) {
+    return dev_abs_f64(x) < 0x1p-60 ? x : dev_trig_fast_f64(x, 0); // keeps -0
+}
+
 DEV_FN double dev_cos_fast_f64(double x) { return dev_trig_fast_f64(x, 1); }
 static inline double dev_sin_slow_f64(double x) { return dev_trig_slow_f64(x, 0); }
 static inline double dev_cos_slow_f64(double x) { return dev_trig_slow_f64(x, 1); }
@@ -283,20 +286,19 @@ DEV_FN double dev_expm1_f64(double x) {
     double b = n * -0x1.abc9e3b39803fp-56;
     double r = a + b;
     double rl = b - (r - a);
-    double q = 0x1.ce2689cd2abep-30;
-    q = dev_fma_f64(q, r, 0x1.af3f99c7db0b5p-26);
-    q = dev_fma_f64(q, r, 0x1.280a103e20291p-22);
-    q = dev_fma_f64(q, r, 0x1.71de0a2f894cap-19);
-    q = dev_fma_f64(q, r, 0x1.a019efd308a4fp-16);
-    q = dev_fma_f64(q, r, 0x1.a01a01a910faep-13);
-    q = dev_fma_f64(q, r, 0x1.6c16c16fd1159p-10);
-    q = dev_fma_f64(q, r, 0x1.11111111105dp-7);
-    q = dev_fma_f64(q, r, 0x1.5555555554b22p-5);
-    q = dev_fma_f64(q, r, 0x1.5555555555557p-3);
-    q = dev_fma_f64(q, r, 0x1.0000000000001p-1);
+    double q = 0x1.209e52a2ce087p-29; // (exp(r) - 1 - r - r^2/2) / r^3
+    q = dev_fma_f64(q, r, 0x1.af63dd7823fe1p-26);
+    q = dev_fma_f64(q, r, 0x1.27e444ad0b396p-22);
+    q = dev_fma_f64(q, r, 0x1.71ddf601d6f94p-19);
+    q = dev_fma_f64(q, r, 0x1.a01a01d53612bp-16);
+    q = dev_fma_f64(q, r, 0x1.a01a01b089b6cp-13);
+    q = dev_fma_f64(q, r, 0x1.6c16c16c12a14p-10);
+    q = dev_fma_f64(q, r, 0x1.111111110f5c9p-7);
+    q = dev_fma_f64(q, r, 0x1.555555555554fp-5);
+    q = dev_fma_f64(q, r, 0x1.5555555555559p-3);
     double s2 = r * r;
     double s2l = dev_fma_f64(r, r, -s2);
-    double p = dev_fma_f64(s2, q, dev_fma_f64(s2l, 0.5, rl));
+    double p = 0.5 * s2 + dev_fma_f64(s2, r * q, dev_fma_f64(s2l, 0.5, rl));
     // half of the result, so that 2^n cannot overflow: (t - 1/2) + t * (r + p), t = 2^(n-1)
     double t = dev_f64_bits((dev_bits_f64(z) - DEV_ROUND_BITS_F64 + 1022) << 52);
     double u = t - 0.5;
@@ -321,7 +323,7 @@ DEV_FN double dev_log1p_f64(double x) {
     t = e == 0.0 ? x : t;
     d = e == 0.0 ? 0.0 : d;
     // log(1 + t + d) = log(1 + t) + d / (1 + t) and a bit
-    double r = dev_log_sum_f64(e, t, dev_fma_f64(-t, d, d));
+    double r = dev_log_sum_f64(e, t, dev_fma_f64(-t, dev_fma_f64(-t, d, d), d));
     r = dev_abs_f64(x) < 0x1p-60 ? x : r; // keeps -0 and denormals
     r = x < DEV_INF_F64 ? r : x;          // also NaN
     r = x < -1.0 ? DEV_NAN_F64 : r;

@@ -121,7 +121,9 @@ static double reference(const char *name, double x) {
     REF(log1p)
     REF(expm1)
     REF(sin)
-    REF(cos) REF(tanh) REF(erf)
+    REF(cos)
+    REF(tanh)
+    REF(erf)
 #undef REF
         return NAN;
 }

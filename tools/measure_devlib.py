@@ -1,0 +1,122 @@
+"""Measures the device math library and writes docs/devlib.md: largest errors in ulp, and the time
+of one element. Needs the development build (ninja -C build).
+
+usage: python tools/measure_devlib.py [--full]     --full: every float32 (a quarter of an hour)
+       python tools/measure_devlib.py --sweep NAME [STRIDE]     only prints one float32 sweep
+"""
+
+import os
+import sys
+
+import numpy as np
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+sys.path.insert(0, os.path.join(ROOT, "tests", "python"))
+import devlib_lib  # noqa: E402
+
+COUNT = 4096
+
+HEAD = """\
+# Device math (`src/devlib`)
+
+The functions that all back ends share, written once in a subset of C that is also CUDA C
+(`bits.h` states it): exp, expm1, log, log1p, sin, cos, tanh, erf, pow in float32 and float64, and
+Philox. The same source is compiled once per instruction set and gives the same bits from each
+(tested). `math.def` is the list; `vector.h` the loops over arrays; `tools/fit_minimax.py` derives
+the polynomials.
+
+This page is written by `tools/measure_devlib.py`; the tests hold the bounds.
+
+## Errors
+
+In units in the last place (0.5 is the best possible), the largest found{how}.
+float32 against the C library's double functions, float64 and pow against mpmath.
+
+| function | f32 bound | f32 found | f64 bound | f64 found |
+|---|---|---|---|---|
+"""
+
+TIMES = """
+## Times
+
+Nanoseconds an element, {count} elements in cache, one thread, the best of many runs.
+
+| function | f32 {a} | f32 {b} | f64 {a} | f64 {b} |
+|---|---|---|---|---|
+"""
+
+TAIL = """
+## How
+
+- exp, expm1: reduction by a two-part ln 2 (Cody and Waite), a polynomial, 2^n applied in two
+  halves so that overflow and denormal results come out right.
+- log, log1p, and the logarithm in pow: significand around 1, e * ln 2 in two parts, the error of
+  the sum kept (Dekker). log1p carries the rounding error of 1 + x along.
+- sin, cos: three-part pi/2 with fma and the rounding error of the reduction, for |x| up to 65536
+  (float32) and 2^30 (float64): `DEV_TRIG_FAST_F32`, `DEV_TRIG_FAST_F64`. Beyond, Payne and Hanek's
+  reduction in integers, scalar. The loops test a chunk's range first, and repair only the elements
+  that need it.
+- tanh: odd polynomial below 1, 1 - 2 / (exp(2x) + 1) above.
+- erf: odd polynomial below 1, 1 - erfc(1) exp(-polynomial) above.
+- pow: log x as a sum of two numbers, times y, exp of a sum of two numbers; C99's table of special
+  values by selects.
+- Philox 4x32-10 (Salmon and others, SC11), checked against the published known answers. Counter =
+  {low32(block), high32(block), stream low, stream high}, key = {low32(seed), high32(seed)}; word i
+  of a stream is word i & 3 of block i >> 2. uniform float32 = (word >> 8) * 2^-24; uniform float64
+  k = ((word 2k+1 : word 2k) >> 11) * 2^-53.
+- Denormals are honoured in and out; NaN in gives NaN out (but pow(1, y) and pow(x, 0) are 1: C99).
+"""
+
+
+def f32_error(dev, name, stride):
+    if name == "pow":
+        return pair_error(dev, name, np.float32)
+    return dev.sweep(name, 0, -(-(2**32) // stride), stride)[0]
+
+
+def pair_error(dev, name, dtype):
+    rng = np.random.default_rng(7)
+    runs = devlib_lib.samples(name, dtype, 4000, rng)
+    return max(devlib_lib.worst(name, dev.call(name, *a), a, dtype)[0] for _, a in runs)
+
+
+def times(dev, name, isas):
+    rng = np.random.default_rng(7)
+    out = []
+    for dtype in (np.float32, np.float64):
+        inputs = [rng.uniform(0.01, 4, COUNT).astype(dtype) for _ in range(dev.rows[name][1])]
+        out += [f"{dev.time(name, *inputs, isa=isa, rounds=300):.2f}" for isa in isas]
+    return out
+
+
+def main(full):
+    dev = devlib_lib.Devlib(devlib_lib.find())
+    stride = 1 if full else 101
+    how = ": every float32" if full else f": each {stride}th float32"
+    text = HEAD.replace("{how}", how + ", 12,000 or more float64 of each function")
+    for name, (_, _, b32, b64) in dev.rows.items():
+        found = f32_error(dev, name, stride), pair_error(dev, name, np.float64)
+        text += f"| {name} | {b32} | {found[0]:.3f} | {b64} | {found[1]:.3f} |\n"
+    isas = dev.isas[:0:-1] or dev.isas
+    isas = (isas * 2)[:2]
+    a, b = (devlib_lib.ISAS[i] for i in isas)
+    text += TIMES.format(count=COUNT, a=a, b=b)
+    for name in dev.rows:
+        text += f"| {name} | " + " | ".join(times(dev, name, isas)) + " |\n"
+    path = os.path.join(ROOT, "docs", "devlib.md")
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "w", encoding="utf-8") as f:
+        f.write(text + TAIL)
+
+
+def sweep(name, stride):
+    dev = devlib_lib.Devlib(devlib_lib.find())
+    error, where = dev.sweep(name, 0, -(-(2**32) // stride), stride)
+    print(f"{name}: {error:.5f} ulp at {where.hex()}")
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--sweep"]:
+        sweep(sys.argv[2], int(sys.argv[3]) if len(sys.argv) > 3 else 1)
+    else:
+        main("--full" in sys.argv)
