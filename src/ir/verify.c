@@ -1,0 +1,162 @@
+/* The verifier: is this a function as ir.h describes it?
+ *
+ * Checked: types by the rules of ops.def; every operand defined before, in this region or one around it;
+ * labels name enclosing constructs and carry values of the right number and types; a terminator ends every
+ * region and stands nowhere else.
+ */
+#include "ir/ir.h"
+
+#include <inttypes.h>
+
+#define MAX_DEPTH 250
+
+typedef struct verifying {
+    const ir_func *f;
+    uint32_t count;
+} verifying;
+
+static simt_status bad(const verifying *v, const ir_inst *inst, const char *what) {
+    simt_status status = status_fail(SIMT_ERR_IR_INVALID, "kernel '%s', instruction %" PRIu32 " (%s): %s", v->f->name,
+                                     v->count, ir_op_table[inst->op].name, what);
+    if (inst->pos.line) status_set_position(v->f->file, (int)inst->pos.line, (int)inst->pos.column);
+    return status;
+}
+
+static bool is_terminator(ir_op op) { return op == IR_BR || op == IR_CONTINUE || op == IR_RETURN; }
+
+static bool type_allowed(char letter, ir_type t) {
+    switch (letter) {
+    case 'I': return ir_type_is_int(t);
+    case 'N': return ir_type_is_int(t) && t != IR_I1;
+    case 'F': return ir_type_is_float(t);
+    case 'A': return ir_type_is_float(t) || (ir_type_is_int(t) && t != IR_I1);
+    case 'B': return t == IR_I1;
+    case 'P': return ir_type_is_ptr(t);
+    default: return t != IR_VOID;
+    }
+}
+
+/* A value is visible when it is marked: marks are set as definitions are passed and cleared when their
+ * region ends, which is dominance in a structured function. */
+#define VISIBLE ((void *)1)
+
+static simt_status check_conversion(const verifying *v, const ir_inst *inst) {
+    ir_type from = inst->args[0]->type, to = inst->results->type;
+    bool fits = true;
+    switch (inst->op) {
+    case IR_TRUNC: fits = ir_type_is_int(to) && ir_type_bits(to) <= ir_type_bits(from); break;
+    case IR_SEXT: case IR_ZEXT: fits = ir_type_is_int(to) && ir_type_bits(to) >= ir_type_bits(from); break;
+    case IR_SITOFP: case IR_UITOFP: fits = ir_type_is_float(to); break;
+    case IR_FPTOSI: case IR_FPTOUI: case IR_CVT_NUMPY_S: case IR_CVT_NUMPY_U:
+        fits = ir_type_is_int(to) && to != IR_I1;
+        break;
+    case IR_FPEXT: fits = ir_type_is_float(to) && ir_type_bits(to) > ir_type_bits(from); break;
+    case IR_FPTRUNC: fits = ir_type_is_float(to) && ir_type_bits(to) < ir_type_bits(from); break;
+    case IR_BITCAST: fits = ir_type_bits(to) == ir_type_bits(from) && to != IR_I1; break;
+    default: break;
+    }
+    return fits ? SIMT_OK : bad(v, inst, "the result type does not fit the conversion");
+}
+
+static simt_status check_types(const verifying *v, const ir_inst *inst) {
+    const ir_op_info *info = &ir_op_table[inst->op];
+    if (info->operands >= 0 && inst->nargs != info->operands) return bad(v, inst, "wrong number of operands");
+    if (info->control) return SIMT_OK;
+    bool makes = info->result != 'V';
+    if (inst->nresults != makes) return bad(v, inst, "wrong number of results");
+    if (makes && inst->results->type == IR_VOID) return bad(v, inst, "result without a type");
+    if (info->operands > 0 && !type_allowed(info->types, inst->args[0]->type))
+        return bad(v, inst, "operand 1 has a type that the operation does not take");
+    if (inst->op == IR_PTRADD)
+        return inst->args[1]->type == IR_I64 && inst->results->type == inst->args[0]->type
+                   ? SIMT_OK : bad(v, inst, "ptradd takes a pointer and an i64");
+    if (inst->op == IR_PHILOX)
+        return inst->args[0]->type == IR_I64 && inst->args[1]->type == IR_I64 && inst->results->type == IR_I32
+                   ? SIMT_OK : bad(v, inst, "philox takes two i64 and gives i32");
+    switch (info->result) {
+    case 'S': case 'B':
+        for (unsigned i = 1; i < inst->nargs; i++)
+            if (inst->args[i]->type != inst->args[0]->type) return bad(v, inst, "operands of different types");
+        if (inst->results->type != (info->result == 'B' ? IR_I1 : inst->args[0]->type))
+            return bad(v, inst, "wrong result type");
+        break;
+    case 'L':
+        if (inst->args[0]->type != IR_I1) return bad(v, inst, "the condition is not an i1");
+        if (inst->args[1]->type != inst->results->type || inst->args[2]->type != inst->results->type)
+            return bad(v, inst, "operands of different types");
+        break;
+    default: break;
+    }
+    return inst->nargs == 1 && inst->op >= IR_TRUNC && inst->op <= IR_BITCAST ? check_conversion(v, inst) : SIMT_OK;
+}
+
+static simt_status check_jump(const verifying *v, const ir_inst *inst) {
+    const ir_inst *label = inst->label;
+    const ir_region *region = inst->parent;
+    while (region && region->owner != label) region = region->owner ? region->owner->parent : NULL;
+    if (!label || !region) return bad(v, inst, "the label is no construct around it");
+    if (inst->op == IR_CONTINUE && label->op != IR_LOOP) return bad(v, inst, "continue names no loop");
+    unsigned want = inst->op == IR_BR ? label->nresults : label->regions[0]->nparams;
+    const ir_value *values = inst->op == IR_BR ? label->results : label->regions[0]->params;
+    if (inst->nargs != want) return bad(v, inst, "wrong number of values for its label");
+    for (unsigned i = 0; i < want; i++)
+        if (inst->args[i]->type != values[i].type) return bad(v, inst, "a value has not the type of its label");
+    return SIMT_OK;
+}
+
+static simt_status check_region(verifying *v, ir_region *region, int depth);
+
+static simt_status check_inst(verifying *v, ir_inst *inst, int depth) {
+    v->count++;
+    if ((unsigned)inst->op >= IR_OP_COUNT) return status_fail(SIMT_ERR_IR_INVALID, "unknown operation %d", inst->op);
+    for (unsigned i = 0; i < inst->nargs; i++)
+        if (inst->args[i]->note != VISIBLE) return bad(v, inst, "an operand is not defined before it");
+    SIMT_TRY(check_types(v, inst));
+    if (inst->op == IR_BR || inst->op == IR_CONTINUE) SIMT_TRY(check_jump(v, inst));
+    if (inst->op == IR_IF && inst->args[0]->type != IR_I1) return bad(v, inst, "the condition is not an i1");
+    int regions = inst->op == IR_IF ? 2 : inst->op == IR_BLOCK || inst->op == IR_LOOP ? 1 : 0;
+    for (int r = 0; r < 2; r++)
+        if ((inst->regions[r] != NULL) != (r < regions)) return bad(v, inst, "wrong number of regions");
+    if (inst->op == IR_LOOP) {
+        const ir_region *body = inst->regions[0];
+        if (body->nparams != inst->nargs) return bad(v, inst, "carried values and initial values differ in number");
+        for (unsigned i = 0; i < inst->nargs; i++)
+            if (body->params[i].type != inst->args[i]->type) return bad(v, inst, "an initial value has another type");
+    }
+    for (int r = 0; r < regions; r++) SIMT_TRY(check_region(v, inst->regions[r], depth + 1));
+    for (unsigned i = 0; i < inst->nresults; i++) inst->results[i].note = VISIBLE;
+    return SIMT_OK;
+}
+
+static simt_status check_region(verifying *v, ir_region *region, int depth) {
+    if (depth > MAX_DEPTH) return status_fail(SIMT_ERR_IR_INVALID, "kernel '%s': nested too deeply", v->f->name);
+    if (!region->last || !is_terminator(region->last->op))
+        return status_fail(SIMT_ERR_IR_INVALID, "kernel '%s': a region does not end in br, continue or return", v->f->name);
+    for (uint32_t i = 0; i < region->nparams; i++) region->params[i].note = VISIBLE;
+    for (ir_inst *inst = region->first; inst; inst = inst->next) {
+        if (inst->parent != region) return bad(v, inst, "it stands in another region than it says");
+        if (is_terminator(inst->op) && inst->next) return bad(v, inst, "a terminator in the middle of a region");
+        SIMT_TRY(check_inst(v, inst, depth));
+    }
+    for (ir_inst *inst = region->first; inst; inst = inst->next)
+        for (unsigned i = 0; i < inst->nresults; i++) inst->results[i].note = NULL;
+    for (uint32_t i = 0; i < region->nparams; i++) region->params[i].note = NULL;
+    return SIMT_OK;
+}
+
+static void clear_notes(ir_region *region) {
+    for (uint32_t i = 0; i < region->nparams; i++) region->params[i].note = NULL;
+    for (ir_inst *inst = region->first; inst; inst = inst->next) {
+        for (unsigned i = 0; i < inst->nargs; i++) inst->args[i]->note = NULL; /* also of removed definitions */
+        for (unsigned i = 0; i < inst->nresults; i++) inst->results[i].note = NULL;
+        for (int r = 0; r < 2 && inst->regions[r]; r++) clear_notes(inst->regions[r]);
+    }
+}
+
+simt_status ir_verify(const ir_func *f) {
+    if (f->failed) return status_fail(SIMT_ERR_MEMORY, "out of memory while building kernel '%s'", f->name);
+    ir_region *body = (ir_region *)&f->body; /* writes notes only */
+    clear_notes(body);
+    verifying v = {f, 0};
+    return check_region(&v, body, 0);
+}

@@ -1,0 +1,113 @@
+/* Common subexpressions.
+ *
+ * In and out: any valid function. Of pure operations with equal op, operands, immediate and type, the first
+ * that dominates serves all (dominance is nesting plus order: a table of what is available, whose entries
+ * end with the region that made them). Plain loads of one address are merged while nothing wrote, no
+ * barrier or construct came between, inside one region.
+ */
+#include "opt/walk.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define BUCKETS 1024
+
+typedef struct entry {
+    ir_inst *inst;
+    uint32_t next; /* index + 1 */
+    uint32_t bucket;
+} entry;
+
+typedef struct table {
+    uint32_t heads[BUCKETS];
+    entry *entries;
+    uint32_t count, capacity;
+    bool failed;
+} table;
+
+static uint64_t hash_inst(const ir_inst *inst) {
+    uint64_t h = (uint64_t)inst->op * 0x9e3779b97f4a7c15ull ^ inst->imm * 0xc2b2ae3d27d4eb4full ^ inst->results->type;
+    for (unsigned i = 0; i < inst->nargs; i++) h = (h ^ (uintptr_t)inst->args[i]) * 0x9fb21c651e98df25ull;
+    return h ^ h >> 29;
+}
+
+static bool equal(const ir_inst *a, const ir_inst *b) {
+    if (a->op != b->op || a->imm != b->imm || a->nargs != b->nargs || a->results->type != b->results->type) return false;
+    for (unsigned i = 0; i < a->nargs; i++)
+        if (a->args[i] != b->args[i]) return false;
+    return true;
+}
+
+/* The equal instruction, or NULL after adding this one. */
+static ir_inst *find_or_add(table *t, ir_inst *inst) {
+    uint32_t bucket = (uint32_t)(hash_inst(inst) % BUCKETS);
+    for (uint32_t i = t->heads[bucket]; i; i = t->entries[i - 1].next)
+        if (t->entries[i - 1].inst && equal(t->entries[i - 1].inst, inst)) return t->entries[i - 1].inst;
+    if (t->count == t->capacity) {
+        uint32_t capacity = t->capacity ? t->capacity * 2 : 256;
+        entry *grown = realloc(t->entries, sizeof *grown * capacity);
+        if (!grown) {
+            t->failed = true;
+            return NULL;
+        }
+        t->entries = grown;
+        t->capacity = capacity;
+    }
+    t->entries[t->count] = (entry){inst, t->heads[bucket], bucket};
+    t->heads[bucket] = ++t->count;
+    return NULL;
+}
+
+static void end_scope(table *t, uint32_t count) {
+    while (t->count > count) {
+        entry *e = &t->entries[--t->count];
+        t->heads[e->bucket] = e->next;
+    }
+}
+
+/* Loads recorded since `from` are no longer what is in memory. */
+static void forget_loads(table *t, uint32_t from) {
+    for (uint32_t i = from; i < t->count; i++)
+        if (t->entries[i].inst && t->entries[i].inst->op == IR_LOAD) t->entries[i].inst = NULL;
+}
+
+static void order_operands(ir_inst *inst) {
+    if (!ir_op_table[inst->op].commutative || inst->nargs != 2) return;
+    bool constant_first = opt_is_const(inst->args[0]) && !opt_is_const(inst->args[1]);
+    if (!constant_first) return;
+    ir_value *swap = inst->args[0];
+    inst->args[0] = inst->args[1];
+    inst->args[1] = swap;
+}
+
+static void visit(table *t, ir_region *region) {
+    uint32_t start = t->count;
+    for (ir_inst *inst = region->first, *next; inst; inst = next) {
+        next = inst->next;
+        opt_resolve_args(inst);
+        const ir_op_info *info = &ir_op_table[inst->op];
+        bool plain_load = inst->op == IR_LOAD && IR_MEM_ORDER(inst->imm) == IR_PLAIN;
+        if ((info->pure && inst->op != IR_ALLOC) || plain_load) {
+            order_operands(inst);
+            ir_inst *same = find_or_add(t, inst);
+            if (same) {
+                opt_forward(inst->results, same->results);
+                ir_inst_remove(inst);
+            }
+            continue;
+        }
+        if (inst->regions[0]) forget_loads(t, start); /* a region starts without known loads */
+        for (int r = 0; r < 2 && inst->regions[r]; r++) visit(t, inst->regions[r]);
+        if (info->writes || inst->regions[0]) forget_loads(t, start);
+    }
+    end_scope(t, start);
+}
+
+simt_status opt_cse(ir_func *f) {
+    opt_clear_notes(f);
+    table t;
+    memset(&t, 0, sizeof t);
+    visit(&t, &f->body);
+    free(t.entries);
+    return t.failed ? status_fail(SIMT_ERR_MEMORY, "out of memory while optimising kernel '%s'", f->name) : SIMT_OK;
+}
