@@ -1,0 +1,89 @@
+/* The process-wide context: runtime, lock, hooks, statistics. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "array/internal.h"
+
+array_context array_ctx = {.lock = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP};
+
+/* Another thread may have held the lock when the process forked; the child has no such thread. */
+static void after_fork_in_child(void) {
+    array_ctx.lock = (pthread_mutex_t)PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP;
+}
+
+simt_status array_context_init(void) {
+    if (__atomic_load_n(&array_ctx.ready, __ATOMIC_ACQUIRE)) return SIMT_OK;
+    SIMT_TRY(array_lock());
+    simt_status status = SIMT_OK;
+    if (!array_ctx.ready) {
+        status = runtime_new(0, &array_ctx.rt);
+        if (status == SIMT_OK) {
+            array_ctx.dev = runtime_device(array_ctx.rt);
+            graph_program_init(&array_ctx.program);
+            const char *eager = getenv("SIMT_EAGER");
+            array_ctx.eager = eager && *eager && strcmp(eager, "0") != 0;
+            pthread_atfork(NULL, NULL, after_fork_in_child);
+            __atomic_store_n(&array_ctx.ready, true, __ATOMIC_RELEASE);
+        }
+    }
+    array_unlock();
+    return status;
+}
+
+simt_runtime *array_runtime(void) { return array_ctx.rt; }
+bool array_eager(void) { return array_ctx.eager; }
+void array_set_eager(bool eager) { array_ctx.eager = eager; }
+
+simt_status array_lock(void) {
+    if (__builtin_expect(pthread_mutex_trylock(&array_ctx.lock) == 0, 1)) return SIMT_OK;
+    void *token = array_ctx.gil_drop ? array_ctx.gil_drop() : NULL;
+    int error = pthread_mutex_lock(&array_ctx.lock);
+    if (array_ctx.gil_take) array_ctx.gil_take(token);
+    if (error == EDEADLK)
+        return status_fail(SIMT_ERR_RUNTIME, "an array operation was called inside a signal handler while "
+                                             "arrays are being computed");
+    return SIMT_OK;
+}
+
+static void free_orphans(void) {
+    array *list = atomic_exchange(&array_ctx.orphans, NULL);
+    while (list) {
+        array *a = list;
+        memcpy(&list, &a->shape[0], sizeof list);
+        storage_unref_locked(a->store);
+        a->store = (storage *)array_ctx.free_arrays;
+        array_ctx.free_arrays = a;
+    }
+}
+
+void array_unlock(void) {
+    if (atomic_load_explicit(&array_ctx.orphans, memory_order_relaxed)) free_orphans();
+    storage *doomed = array_ctx.doomed;
+    array_ctx.doomed = NULL;
+    pthread_mutex_unlock(&array_ctx.lock);
+    while (doomed) { /* foreign code: may take any lock */
+        storage *s = doomed;
+        doomed = (storage *)s->diag;
+        if (s->release) s->release(s->owner);
+        free(s);
+    }
+}
+
+void array_set_position_hook(void (*hook)(char *file, size_t size, int *line)) {
+    array_ctx.position_hook = hook;
+}
+
+void array_set_gil_hooks(void *(*drop)(void), void (*take)(void *token)) {
+    array_ctx.gil_drop = drop;
+    array_ctx.gil_take = take;
+}
+
+void array_set_blas_path_hook(const char *(*hook)(void)) { array_ctx.blas_path_hook = hook; }
+
+void array_get_stats(array_stats *out) {
+    *out = array_ctx.stats;
+    if (!array_ctx.ready) return;
+    out->bytes_in_use = array_ctx.dev->bytes_in_use(array_ctx.dev);
+    out->bytes_cached = array_ctx.dev->bytes_cached(array_ctx.dev);
+}

@@ -1,0 +1,115 @@
+/* Creation. Constant and counting arrays are nodes (they fuse); odd shapes are filled at once. */
+#include <string.h>
+
+#include "array/internal.h"
+
+simt_status array_check_shape(const int64_t *shape, int ndim, dtype dt, int64_t *size) {
+    if (ndim > ARRAY_MAX_NDIM)
+        return status_fail(SIMT_ERR_VALUE, "maximum supported dimension for an ndarray is currently %d, found %d",
+                           ARRAY_MAX_NDIM, ndim);
+    int64_t bytes = (int64_t)dtype_bytes(dt), product = 1;
+    bool empty = false;
+    for (int d = 0; d < ndim; d++) {
+        if (shape[d] < 0) return status_fail(SIMT_ERR_VALUE, "negative dimensions are not allowed");
+        if (shape[d] == 0) {
+            empty = true;
+        } else if (__builtin_mul_overflow(bytes, shape[d], &bytes)) {
+            char text[200];
+            return status_fail(SIMT_ERR_VALUE,
+                               "array is too big; `arr.size * arr.dtype.itemsize` is larger than the maximum "
+                               "possible size (shape %s, %s)",
+                               shape_print(shape, ndim, text, sizeof text), dtype_table[dt].name);
+        }
+        if (shape[d]) product *= shape[d];
+    }
+    *size = empty ? 0 : product;
+    return SIMT_OK;
+}
+
+simt_status array_empty(dtype dt, const int64_t *shape, int ndim, array **out) {
+    SIMT_TRY(array_context_init());
+    return array_new(dt, shape, ndim, true, out);
+}
+
+static simt_status creation_node(array_op op, dtype dt, dtype compute, const int64_t *shape, int ndim,
+                                 const uint64_t *scalars, int nscalars, array **out) {
+    int64_t size;
+    SIMT_TRY(array_context_init());
+    SIMT_TRY(array_check_shape(shape, ndim, dt, &size));
+    if (size == 0) return array_new(dt, shape, ndim, true, out);
+    queue_request q;
+    queue_request_init(&q, op);
+    q.node.compute = compute;
+    q.node.nscalars = nscalars;
+    memcpy(q.scalars, scalars, sizeof *scalars * (size_t)nscalars);
+    queue_output_new(&q, dt, shape, ndim);
+    return queue_add(&q, out);
+}
+
+simt_status array_full(dtype dt, const int64_t *shape, int ndim, scalar value, array **out) {
+    uint64_t bits = 0;
+    scalar_store(value, dt, &bits);
+    return creation_node(OP_FULL, dt, dt, shape, ndim, &bits, 1, out);
+}
+
+/* Floats count in double, as NumPy's do: start + i * step, rounded once. */
+simt_status array_arange(dtype dt, scalar start, scalar step, int64_t count, array **out) {
+    dtype compute = dtype_is_float(dt) ? DT_F64 : DT_I64;
+    uint64_t bits[2] = {0, 0};
+    scalar_store(start, compute, &bits[0]);
+    scalar_store(step, compute, &bits[1]);
+    return creation_node(OP_IOTA, dt, compute, &count, 1, bits, 2, out);
+}
+
+simt_status array_linspace(dtype dt, double start, double stop, int64_t count, bool endpoint, array **out) {
+    SIMT_TRY(array_empty(dt, &count, 1, out));
+    char *to = (*out)->store->data;
+    size_t itemsize = dtype_bytes(dt);
+    double parts = (double)(endpoint ? count - 1 : count), step = (stop - start) / parts;
+    for (int64_t i = 0; i < count; i++) {
+        double value = i == 0 ? start : endpoint && i == count - 1 ? stop : (double)i * step + start;
+        scalar_store((scalar){.kind = 'F', .f = value}, dt, to + (size_t)i * itemsize);
+    }
+    return SIMT_OK;
+}
+
+simt_status array_eye(dtype dt, int64_t rows, int64_t columns, int64_t diagonal, array **out) {
+    int64_t shape[2] = {rows, columns};
+    SIMT_TRY(array_empty(dt, shape, 2, out));
+    char *to = (*out)->store->data;
+    size_t itemsize = dtype_bytes(dt);
+    memset(to, 0, (*out)->store->bytes);
+    for (int64_t r = diagonal < 0 ? -diagonal : 0; r < rows && r + diagonal < columns; r++)
+        scalar_store((scalar){.kind = 'I', .i = 1}, dt, to + (size_t)(r * columns + r + diagonal) * itemsize);
+    return SIMT_OK;
+}
+
+simt_status array_from_memory(dtype dt, const int64_t *shape, const int64_t *strides, int ndim, const void *data,
+                              array **out) {
+    SIMT_TRY(array_empty(dt, shape, ndim, out));
+    array *a = *out;
+    strided_copy(a->store->data, a->strides, data, strides ? strides : a->strides, a->shape, a->ndim,
+                 dtype_bytes(dt));
+    return SIMT_OK;
+}
+
+simt_status array_from_foreign(dtype dt, const int64_t *shape, const int64_t *strides, int ndim, void *data,
+                               size_t bytes, void (*release)(void *), void *owner, array **out) {
+    int64_t size;
+    SIMT_TRY(array_context_init());
+    SIMT_TRY(array_check_shape(shape, ndim, dt, &size));
+    SIMT_TRY(array_lock());
+    storage *s = storage_new_locked(bytes);
+    simt_status status = s ? SIMT_OK : SIMT_ERR_MEMORY;
+    if (s) {
+        s->data = data;
+        s->exposed = s->foreign = true;
+        status = array_new_locked(s, dt, shape, strides, ndim, 0, out);
+        if (status == SIMT_OK) { /* only now: on failure the caller keeps the owner */
+            s->release = release;
+            s->owner = owner;
+        }
+    }
+    array_unlock();
+    return status;
+}

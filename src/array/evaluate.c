@@ -1,0 +1,316 @@
+/* Runs the open program: closes it, finds or makes its plan, runs the plan's steps.
+ *
+ * A failing step marks what it should have computed as failed; a step that reads something failed is
+ * left out and marks its outputs too, except that a write into memory which existed before is dropped
+ * and leaves it as it was (the failure is then raised by the next look at anything). All other steps
+ * are committed.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "array/internal.h"
+#include "array/plan_cache.h"
+
+#define GIL_DROP_COST 20000.0 /* ns: below it, the GIL is kept */
+#define MOST_DIAGS    255
+
+/* State of one run; its memory is kept from run to run, so that a warm evaluation allocates nothing. */
+static struct {
+    void **memory; /* per buffer of the plan */
+    uint8_t *bad;  /* per buffer: 1 + the number of the failure that it has no value for; 0: fine */
+    uint32_t buffers_capacity;
+    uint64_t *args;
+    uint32_t args_capacity;
+    simt_diag *diags; /* failures of this run */
+    int ndiags;
+} run;
+
+static bool lost_write; /* a write was dropped and nobody has heard of it */
+static simt_diag lost;
+
+static simt_status reserve(uint32_t nbuffers, uint32_t nargs) {
+    if (nbuffers > run.buffers_capacity) {
+        uint32_t grown = nbuffers + nbuffers / 2 + 64;
+        void *memory = realloc(run.memory, grown * sizeof *run.memory);
+        if (memory) run.memory = memory;
+        void *bad = realloc(run.bad, grown);
+        if (bad) run.bad = bad;
+        if (!memory || !bad) return status_fail(SIMT_ERR_MEMORY, "out of memory while evaluating");
+        run.buffers_capacity = grown;
+    }
+    if (nargs > run.args_capacity) {
+        void *args = realloc(run.args, (nargs + 64) * sizeof *run.args);
+        if (!args) return status_fail(SIMT_ERR_MEMORY, "out of memory while evaluating");
+        run.args = args;
+        run.args_capacity = nargs + 64;
+    }
+    return SIMT_OK;
+}
+
+/* ---- failures ---- */
+
+/* Records the thread's diagnostic; returns its mark for run.bad. */
+static uint8_t add_failure(void) {
+    if (run.ndiags == MOST_DIAGS) return MOST_DIAGS;
+    if (!run.diags) run.diags = malloc(sizeof *run.diags * MOST_DIAGS);
+    if (!run.diags) return MOST_DIAGS;
+    run.diags[run.ndiags++] = *status_get();
+    return (uint8_t)run.ndiags;
+}
+
+static const simt_diag *failure_of(uint8_t mark) {
+    static const simt_diag unknown = {.code = SIMT_ERR_MEMORY, .text = "out of memory while evaluating"};
+    return mark <= run.ndiags ? &run.diags[mark - 1] : &unknown;
+}
+
+/* What the node should have written has no value; existing memory stays as it is. */
+static void fail_output(const graph_plan *plan, const graph_node *n, uint8_t mark) {
+    uint32_t b = n->out.buffer;
+    if (!plan->buffers[b].ready || array_ctx.slots[b].fresh) {
+        run.bad[b] = mark;
+    } else if (!lost_write) {
+        lost_write = true;
+        lost = *failure_of(mark);
+    }
+}
+
+static void fail_step(const graph_plan *plan, const graph_step *step, uint8_t mark) {
+    for (uint32_t i = 0; i < step->nnodes; i++) fail_output(plan, &plan->nodes[step->nodes[i]], mark);
+    if (step->is_call) fail_output(plan, &plan->nodes[step->node], mark);
+    for (uint32_t i = 0; i < step->nallocs; i++) run.bad[step->allocs[i]] = mark;
+}
+
+/* The failure that the step depends on, or 0. */
+static uint8_t step_bad(const graph_plan *plan, const graph_step *step) {
+    if (step->is_call) {
+        const graph_node *n = &plan->nodes[step->node];
+        for (int i = 0; i < n->nin; i++)
+            if (n->scalar[i] < 0 && run.bad[n->in[i].buffer]) return run.bad[n->in[i].buffer];
+        return run.bad[n->out.buffer];
+    }
+    for (uint32_t i = 0; i < step->nargs; i++)
+        if (step->args[i].kind == GRAPH_ARG_VIEW && run.bad[step->args[i].index])
+            return run.bad[step->args[i].index];
+    return 0;
+}
+
+/* ---- steps ---- */
+
+static simt_status allocate(const graph_plan *plan, const graph_step *step) {
+    device *dev = array_ctx.dev;
+    for (uint32_t i = 0; i < step->nallocs; i++) {
+        uint32_t b = step->allocs[i];
+        if (run.memory[b]) continue;
+        SIMT_TRY(dev->alloc(dev, (size_t)plan->buffers[b].bytes, &run.memory[b]));
+    }
+    return SIMT_OK;
+}
+
+static void release(const graph_plan *plan, const graph_step *step) {
+    device *dev = array_ctx.dev;
+    for (uint32_t i = 0; i < step->nfrees; i++) {
+        uint32_t b = step->frees[i];
+        if (!run.memory[b]) continue;
+        storage *s = b < plan->nprogram_buffers ? array_ctx.slots[b].store : NULL;
+        if (s && s->data) { /* memory from before the program, which nobody else holds */
+            if (s->foreign) continue;
+            s->data = NULL;
+        }
+        dev->free(dev, run.memory[b], (size_t)plan->buffers[b].bytes);
+        run.memory[b] = NULL;
+    }
+}
+
+static simt_status run_kernel(const graph_step *step) {
+    const graph_program *p = &array_ctx.program;
+    for (uint32_t i = 0; i < step->nargs; i++) {
+        const graph_arg *arg = &step->args[i];
+        uint64_t value = (uint64_t)arg->add;
+        if (arg->kind == GRAPH_ARG_VIEW) value += (uint64_t)(uintptr_t)run.memory[arg->index];
+        else if (arg->kind == GRAPH_ARG_SCALAR) value = p->scalars[arg->index];
+        if (arg->offset_index >= 0) value += (uint64_t)p->offsets[arg->offset_index];
+        run.args[i] = value;
+    }
+    code_fault fault;
+    fault.set = false;
+    array_ctx.stats.launches++;
+    SIMT_TRY(runtime_launch(array_ctx.rt, step->kernel, step->grid, run.args, 0, &fault));
+    if (fault.set)
+        return status_fail(SIMT_ERR_INTERNAL, "fault %u in a kernel of array operations", fault.number);
+    return SIMT_OK;
+}
+
+static void call_view_of(call_view *v, const graph_view *from, int64_t offset) {
+    v->data = (char *)run.memory[from->buffer] + offset;
+    v->dt = from->dt;
+    v->ndim = from->ndim;
+    v->shape = from->shape;
+    v->strides = from->strides;
+}
+
+static simt_status run_call(const graph_plan *plan, const graph_step *step) {
+    const graph_node *n = &plan->nodes[step->node];
+    const int64_t *offsets = array_ctx.program.offsets + n->first_offset;
+    call_args c;
+    c.node = n;
+    c.dev = array_ctx.dev;
+    for (int i = 0; i < n->nin; i++)
+        if (n->scalar[i] < 0) call_view_of(&c.in[i], &n->in[i], *offsets++);
+    call_view_of(&c.out, &n->out, *offsets);
+    call_function function = call_find(n->op);
+    simt_status status = function ? function(&c) : status_fail(SIMT_ERR_INTERNAL, "no library step '%s'",
+                                                               array_op_table[n->op].name);
+    if (status == SIMT_OK) return status;
+    for (uint32_t i = 0; i < array_ctx.npositions; i++) {
+        const array_position *p = &array_ctx.positions[i];
+        if (p->node == step->node && p->line) status_set_position(p->file, p->line, 0);
+    }
+    return status;
+}
+
+static simt_status run_steps(const graph_plan *plan) {
+    simt_status first = SIMT_OK;
+    bool stopped = false; /* Ctrl-C: the rest is not started */
+    for (uint32_t i = 0; i < plan->nsteps; i++) {
+        const graph_step *step = &plan->steps[i];
+        uint8_t mark = run.ndiags ? step_bad(plan, step) : 0;
+        if (stopped) mark = (uint8_t)run.ndiags;
+        if (!mark) {
+            simt_status status = allocate(plan, step);
+            if (status == SIMT_OK) status = step->is_call ? run_call(plan, step) : run_kernel(step);
+            if (status != SIMT_OK) {
+                mark = add_failure();
+                if (first == SIMT_OK) first = status;
+                stopped = status == SIMT_ERR_INTERRUPT;
+            }
+        }
+        if (mark) fail_step(plan, step, mark);
+        release(plan, step);
+    }
+    return first;
+}
+
+/* ---- the whole run ---- */
+
+static simt_status close_program(void) {
+    array_context *c = &array_ctx;
+    graph_buffer some[64], *facts = some;
+    some[0].bytes = 0;
+    if (c->nslots > 64 && !(facts = malloc(sizeof *facts * c->nslots)))
+        return status_fail(SIMT_ERR_MEMORY, "out of memory while evaluating");
+    for (uint32_t i = 0; i < c->nslots; i++) {
+        const storage *s = c->slots[i].store;
+        facts[i].bytes = (int64_t)s->bytes;
+        facts[i].ready = s->data != NULL;
+        facts[i].kept = s->refs > s->program_refs;
+    }
+    simt_status status = graph_program_close(&c->program, facts, c->nslots);
+    if (facts != some) free(facts);
+    return status;
+}
+
+/* Nothing ran: every output of the program failed. */
+static void fail_all(void) {
+    simt_diag diag = *status_get();
+    for (uint32_t i = 0; i < array_ctx.nslots; i++) {
+        array_slot *slot = &array_ctx.slots[i];
+        if (!slot->written) continue;
+        if (!slot->store->data || slot->fresh) {
+            storage_fail_locked(slot->store, &diag);
+        } else if (!lost_write) {
+            lost_write = true;
+            lost = diag;
+        }
+    }
+}
+
+/* Hands the computed memory to the storages that are still held. */
+static void commit(const graph_plan *plan) {
+    device *dev = array_ctx.dev;
+    for (uint32_t b = 0; b < plan->nbuffers; b++) {
+        storage *s = b < plan->nprogram_buffers ? array_ctx.slots[b].store : NULL;
+        if (s && run.bad[b]) storage_fail_locked(s, failure_of(run.bad[b]));
+        if (!run.memory[b] || (s && s->data)) continue;
+        if (s && !run.bad[b]) s->data = run.memory[b];
+        else dev->free(dev, run.memory[b], (size_t)plan->buffers[b].bytes);
+    }
+}
+
+static simt_status run_plan(const cached_plan *cached) {
+    const graph_plan *plan = cached->plan;
+    SIMT_TRY(reserve(plan->nbuffers, cached->most_args));
+    memset(run.bad, 0, plan->nbuffers);
+    uint32_t b = 0;
+    for (; b < plan->nprogram_buffers; b++) run.memory[b] = array_ctx.slots[b].store->data;
+    for (; b < plan->nbuffers; b++) run.memory[b] = NULL;
+    run.ndiags = 0;
+    bool drop = cached->cost > GIL_DROP_COST && array_ctx.gil_drop;
+    void *token = drop ? array_ctx.gil_drop() : NULL;
+    simt_status status = run_steps(plan);
+    if (drop) array_ctx.gil_take(token);
+    commit(plan);
+    return status == SIMT_OK ? status : status_adopt(failure_of(1));
+}
+
+simt_status evaluate_locked(void) {
+    array_context *c = &array_ctx;
+    if (c->program.nnodes == 0) {
+        if (c->nslots) queue_clear_locked();
+        return SIMT_OK;
+    }
+    c->stats.evaluations++;
+    const cached_plan *cached = NULL;
+    simt_status status = close_program();
+    if (status == SIMT_OK && (cached = plan_cache_find(&c->program))) {
+        c->stats.plan_hits++;
+    } else if (status == SIMT_OK) {
+        c->stats.plans++;
+        void *token = c->gil_drop ? c->gil_drop() : NULL;
+        status = plan_cache_make(&c->program, &cached);
+        if (c->gil_take) c->gil_take(token);
+    }
+    if (status == SIMT_OK) status = run_plan(cached);
+    if (status != SIMT_OK && !(cached && run.ndiags)) fail_all();
+    queue_clear_locked();
+    return status;
+}
+
+simt_status evaluate_outcome_locked(const storage *s, simt_status ran) {
+    if (s && s->failed) return s->diag ? status_adopt(s->diag) : status_fail(s->failed, "out of memory");
+    if (lost_write) {
+        lost_write = false;
+        return status_adopt(&lost);
+    }
+    return ran == SIMT_ERR_INTERRUPT ? ran : SIMT_OK;
+}
+
+simt_status array_evaluate(array *a) {
+    storage *s = a->store;
+    SIMT_TRY(array_lock());
+    simt_status status = SIMT_OK;
+    if (s->slot >= 0 && array_ctx.slots[s->slot].written) status = evaluate_locked();
+    status = evaluate_outcome_locked(s, status);
+    array_unlock();
+    return status;
+}
+
+simt_status array_evaluate_all(void) {
+    if (!array_ctx.ready) return SIMT_OK;
+    SIMT_TRY(array_lock());
+    simt_status status = evaluate_locked();
+    if (status == SIMT_OK) status = evaluate_outcome_locked(NULL, status);
+    lost_write = false;
+    array_unlock();
+    return status;
+}
+
+simt_status array_expose(array *a) {
+    storage *s = a->store;
+    SIMT_TRY(array_lock());
+    simt_status status = s->slot >= 0 ? evaluate_locked() : SIMT_OK; /* readers too */
+    status = evaluate_outcome_locked(s, status);
+    if (status == SIMT_OK && !s->data) status = array_ctx.dev->alloc(array_ctx.dev, s->bytes, &s->data);
+    if (status == SIMT_OK) s->exposed = true;
+    array_unlock();
+    return status;
+}

@@ -1,0 +1,164 @@
+/* What the files of array/ share: the process context and its lock, the open program, library steps.
+ *
+ * Lock: one for all state here. Rule against deadlock: whoever has to wait for it gives the GIL back
+ * first (array_lock does); so taking the GIL while holding the lock is safe. Code of others (release of
+ * foreign memory) runs after unlocking.
+ */
+#ifndef SIMT_ARRAY_INTERNAL_H
+#define SIMT_ARRAY_INTERNAL_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "array/array.h"
+#include "device/device.h"
+
+/* ---- the context ---- */
+
+/* One storage in the open program; its index is the program's buffer number. */
+typedef struct array_slot {
+    storage *store;
+    bool written; /* a node writes it: reading its memory needs the program to run first */
+    bool fresh;   /* its memory holds nothing but what the program writes */
+} array_slot;
+
+/* The Python line of a node whose failure depends on data. */
+typedef struct array_position {
+    uint32_t node;
+    int line;
+    char file[240];
+} array_position;
+
+typedef struct array_context {
+    pthread_mutex_t lock;
+    simt_runtime *rt;
+    device *dev;
+    bool ready, eager;
+    graph_program program;
+    array_slot *slots;
+    uint32_t nslots, slots_capacity;
+    array_position *positions;
+    uint32_t npositions, positions_capacity;
+    size_t pinned;           /* bytes that only the open program keeps alive */
+    array *free_arrays;      /* chained by `store` */
+    storage *free_storages;  /* chained by `owner` */
+    storage *doomed;         /* foreign, to be released after unlocking; chained by `diag` */
+    array *_Atomic orphans;  /* died while the lock was taken; chained by `store_next` in shape[0] */
+    void *(*gil_drop)(void);
+    void (*gil_take)(void *token);
+    void (*position_hook)(char *file, size_t size, int *line);
+    const char *(*blas_path_hook)(void);
+    array_stats stats;
+} array_context;
+extern array_context array_ctx;
+
+/* Failure: this thread holds the lock already (an operation inside a signal handler). */
+simt_status array_lock(void);
+void array_unlock(void);
+
+/* ---- storages and arrays; "locked": the caller holds the lock ---- */
+
+storage *storage_new_locked(size_t bytes); /* no memory yet; NULL: out of memory (recorded) */
+void storage_unref_locked(storage *s);
+void storage_fail_locked(storage *s, const simt_diag *diag);
+/* A new array on `s` (takes the reference, also on failure); strides NULL: C order. */
+simt_status array_new_locked(storage *s, dtype dt, const int64_t *shape, const int64_t *strides, int ndim,
+                             int64_t offset, array **out);
+/* A new array with its own storage; with memory when `now`. */
+simt_status array_new(dtype dt, const int64_t *shape, int ndim, bool now, array **out);
+
+/* First and one-past-last byte that the view touches, relative to the storage's start. */
+void array_extent(const array *a, int64_t *low, int64_t *high);
+bool array_same_view(const array *a, const array *b);
+bool array_may_overlap(const array *a, const array *b);
+bool array_same_shape(const array *a, const int64_t *shape, int ndim);
+/* "(2, 3)", as NumPy writes shapes; returns `text`. */
+char *shape_print(const int64_t *shape, int ndim, char *text, size_t size);
+
+/* Copies host memory; all strides in bytes. */
+void strided_copy(char *to, const int64_t *to_strides, const char *from, const int64_t *from_strides,
+                  const int64_t *shape, int ndim, size_t itemsize);
+
+/* ---- the open program ---- */
+
+/* A node on its way into the program. The views in node need no buffer numbers. */
+typedef struct queue_request {
+    graph_node node;
+    array *in[GRAPH_MAX_INPUTS]; /* NULL where node.scalar[i] >= 0 */
+    array *out;                  /* written in place; NULL: a new array of node.out's dtype and shape */
+    bool fresh;                  /* out was made for this write */
+    uint64_t scalars[GRAPH_MAX_SCALARS];
+    const array_position *position;
+} queue_request;
+
+/* Only the fields that count are set: the structure is large. */
+static inline void queue_request_init(queue_request *q, array_op op) {
+    q->node.op = op;
+    q->node.nin = q->node.nscalars = q->node.nparams = 0;
+    q->out = NULL;
+    q->fresh = false;
+    q->position = NULL;
+}
+void queue_view(graph_view *v, const array *a);
+/* As queue_view, broadcast to the shape (which must be compatible). */
+void queue_view_broadcast(graph_view *v, const array *a, const int64_t *shape, int ndim);
+void queue_input(queue_request *q, array *a);
+void queue_output_new(queue_request *q, dtype dt, const int64_t *shape, int ndim);
+/* Adds the node; runs the program when it must (eager, exposed memory, bounds). *result gets a new
+ * reference (to q->out or the new array); result may be NULL for writes in place. */
+simt_status queue_add(queue_request *q, array **result);
+void queue_ask_position(array_position *p); /* before taking the lock */
+void queue_clear_locked(void);              /* drops the program's references */
+
+/* Runs the open program. Failure: the first failure of a step; what depends on it is marked. */
+simt_status evaluate_locked(void);
+/* What a reader of `s` (or NULL) must hear after a run: its own failure, else that of a dropped write. */
+simt_status evaluate_outcome_locked(const storage *s, simt_status ran);
+
+/* ---- library steps ---- */
+
+typedef struct call_view {
+    char *data;
+    dtype dt;
+    int ndim;
+    const int64_t *shape, *strides;
+} call_view;
+typedef struct call_args {
+    const graph_node *node;
+    call_view in[GRAPH_MAX_INPUTS], out;
+    device *dev;
+} call_args;
+typedef simt_status (*call_function)(const call_args *c);
+call_function call_find(array_op op); /* NULL: no such step */
+double call_cost(const graph_node *n); /* rough ns */
+
+#define CALL_DECLARE(name) simt_status name(const call_args *c)
+CALL_DECLARE(call_matmul);
+CALL_DECLARE(call_index_get); /* also take */
+CALL_DECLARE(call_index_put);
+CALL_DECLARE(call_take_along);
+CALL_DECLARE(call_scatter_add);
+CALL_DECLARE(call_cumsum);
+CALL_DECLARE(call_conv2d);
+CALL_DECLARE(call_conv2d_input);
+CALL_DECLARE(call_conv2d_weight);
+CALL_DECLARE(call_max_pool2d);
+CALL_DECLARE(call_max_pool2d_index);
+CALL_DECLARE(call_max_pool2d_back);
+CALL_DECLARE(call_avg_pool2d);
+CALL_DECLARE(call_avg_pool2d_back);
+
+/* ---- small helpers ---- */
+
+/* One operand by C value, for compositions. */
+static inline operand operand_array(array *a) { return (operand){.a = a}; }
+static inline operand operand_float(double v) {
+    return (operand){.s = {.kind = 'F', .f = v}, .weak = true};
+}
+static inline operand operand_int(int64_t v) {
+    return (operand){.s = {.kind = 'I', .i = v}, .weak = true};
+}
+static inline int64_t max_i64(int64_t a, int64_t b) { return a > b ? a : b; }
+static inline int64_t min_i64(int64_t a, int64_t b) { return a < b ? a : b; }
+
+#endif

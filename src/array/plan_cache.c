@@ -1,0 +1,115 @@
+/* The plans of programs met before: a hash table over a list ordered by last use. */
+#include "array/plan_cache.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define BUCKETS    1024
+#define MOST_BYTES ((size_t)48 << 20)
+
+static struct {
+    cached_plan *buckets[BUCKETS];
+    cached_plan *newest, *oldest;
+    size_t bytes;
+} cache;
+
+static void unlink_plan(cached_plan *c) {
+    *(c->newer ? &c->newer->older : &cache.newest) = c->older;
+    *(c->older ? &c->older->newer : &cache.oldest) = c->newer;
+}
+
+static void link_newest(cached_plan *c) {
+    c->newer = NULL;
+    c->older = cache.newest;
+    *(cache.newest ? &cache.newest->newer : &cache.oldest) = c;
+    cache.newest = c;
+}
+
+const cached_plan *plan_cache_find(const graph_program *p) {
+    for (cached_plan *c = cache.buckets[p->hash % BUCKETS]; c; c = c->chain) {
+        const graph_plan *plan = c->plan;
+        if (plan->hash != p->hash || plan->nwords != p->nwords ||
+            memcmp(plan->words, p->words, sizeof *p->words * p->nwords) != 0)
+            continue;
+        if (c != cache.newest) {
+            unlink_plan(c);
+            link_newest(c);
+        }
+        return c;
+    }
+    return NULL;
+}
+
+static void free_plan(graph_plan *plan) {
+    for (uint32_t i = 0; i < plan->nsteps; i++)
+        if (plan->steps[i].kernel) runtime_kernel_unref(plan->steps[i].kernel);
+    graph_plan_free(plan);
+}
+
+static void drop_oldest(void) {
+    cached_plan *c = cache.oldest;
+    cached_plan **at = &cache.buckets[c->plan->hash % BUCKETS];
+    while (*at != c) at = &(*at)->chain;
+    *at = c->chain;
+    unlink_plan(c);
+    cache.bytes -= c->plan->mem.bytes;
+    free_plan(c->plan);
+    free(c);
+}
+
+static double view_bytes(const graph_view *v) {
+    double n = (double)dtype_bytes(v->dt);
+    for (int d = 0; d < v->ndim; d++)
+        if (v->strides[d]) n *= (double)v->shape[d];
+    return n;
+}
+
+/* 10 GB/s for what moves memory, and the library steps' own estimates. */
+static double plan_cost(const graph_plan *plan) {
+    double cost = 0;
+    for (uint32_t i = 0; i < plan->nnodes; i++) {
+        const graph_node *n = &plan->nodes[i];
+        for (int k = 0; k < n->nin; k++)
+            if (n->scalar[k] < 0) cost += view_bytes(&n->in[k]) * 0.1;
+        cost += view_bytes(&n->out) * 0.1;
+        if (array_op_table[n->op].kind == OP_KIND_CALL) cost += call_cost(n);
+    }
+    return cost;
+}
+
+static simt_status compile_steps(graph_plan *plan) {
+    for (uint32_t i = 0; i < plan->nsteps; i++) {
+        graph_step *step = &plan->steps[i];
+        if (step->is_call) continue;
+        runtime_compile_options options = {.contract = false};
+        memcpy(options.block, step->block, sizeof options.block);
+        ir_func *func = step->func;
+        step->func = NULL;
+        runtime_kernel *kernel;
+        SIMT_TRY(runtime_compile(array_ctx.rt, func, &options, &kernel));
+        step->kernel = kernel;
+    }
+    return SIMT_OK;
+}
+
+simt_status plan_cache_make(const graph_program *p, const cached_plan **out) {
+    graph_plan *plan;
+    SIMT_TRY(graph_plan_new(p, &plan));
+    simt_status status = compile_steps(plan);
+    cached_plan *c = status == SIMT_OK ? calloc(1, sizeof *c) : NULL;
+    if (!c) {
+        free_plan(plan);
+        return status != SIMT_OK ? status : status_fail(SIMT_ERR_MEMORY, "out of memory while planning");
+    }
+    c->plan = plan;
+    c->cost = plan_cost(plan);
+    for (uint32_t i = 0; i < plan->nsteps; i++)
+        if (plan->steps[i].nargs > c->most_args) c->most_args = plan->steps[i].nargs;
+    c->chain = cache.buckets[plan->hash % BUCKETS];
+    cache.buckets[plan->hash % BUCKETS] = c;
+    link_newest(c);
+    cache.bytes += plan->mem.bytes;
+    while (cache.bytes > MOST_BYTES && cache.oldest != c) drop_oldest();
+    *out = c;
+    return SIMT_OK;
+}

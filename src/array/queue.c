@@ -1,0 +1,170 @@
+/* The open program: operations wait here until a value is looked at.
+ *
+ * Each storage that takes part has a slot (its buffer number in the program) and one reference from the
+ * program. The program runs at once when memory that foreign code can see takes part, when SIMT_EAGER
+ * is set, and at the bounds below.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "array/internal.h"
+
+#define MOST_NODES  1000
+#define MOST_PINNED ((size_t)512 << 20)
+
+void queue_view(graph_view *v, const array *a) {
+    v->dt = a->dt;
+    v->ndim = a->ndim;
+    v->offset = a->offset;
+    memcpy(v->shape, a->shape, sizeof *v->shape * (size_t)a->ndim);
+    memcpy(v->strides, a->strides, sizeof *v->strides * (size_t)a->ndim);
+}
+
+void queue_view_broadcast(graph_view *v, const array *a, const int64_t *shape, int ndim) {
+    v->dt = a->dt;
+    v->ndim = ndim;
+    v->offset = a->offset;
+    int extra = ndim - a->ndim;
+    for (int d = 0; d < ndim; d++) {
+        v->shape[d] = shape[d];
+        v->strides[d] = d < extra || a->shape[d - extra] == 1 ? 0 : a->strides[d - extra];
+    }
+}
+
+void queue_input(queue_request *q, array *a) {
+    int i = q->node.nin++;
+    q->in[i] = a;
+    q->node.scalar[i] = -1;
+    queue_view(&q->node.in[i], a);
+}
+
+void queue_output_new(queue_request *q, dtype dt, const int64_t *shape, int ndim) {
+    graph_view *v = &q->node.out;
+    v->dt = dt;
+    v->ndim = ndim;
+    v->offset = 0;
+    int64_t stride = (int64_t)dtype_bytes(dt);
+    for (int d = ndim - 1; d >= 0; d--) {
+        v->shape[d] = shape[d];
+        v->strides[d] = stride;
+        stride *= shape[d];
+    }
+}
+
+void queue_ask_position(array_position *p) {
+    p->line = 0;
+    p->file[0] = '\0';
+    if (array_ctx.position_hook) array_ctx.position_hook(p->file, sizeof p->file, &p->line);
+}
+
+static simt_status grow(void **list, uint32_t *capacity, size_t item) {
+    uint32_t grown = *capacity ? *capacity * 2 : 64;
+    void *memory = realloc(*list, grown * item);
+    if (!memory) return status_fail(SIMT_ERR_MEMORY, "out of memory while recording an operation");
+    *list = memory;
+    *capacity = grown;
+    return SIMT_OK;
+}
+
+/* The storage's buffer number; its room in the table was made before. */
+static uint32_t slot_of(storage *s) {
+    if (s->slot < 0) {
+        s->slot = (int32_t)array_ctx.nslots;
+        array_ctx.slots[array_ctx.nslots++] = (array_slot){.store = s};
+        s->refs++;
+        s->program_refs++;
+    }
+    return (uint32_t)s->slot;
+}
+
+static simt_status reserve(void) {
+    array_context *c = &array_ctx;
+    while (c->nslots + GRAPH_MAX_INPUTS + 1 > c->slots_capacity)
+        SIMT_TRY(grow((void **)&c->slots, &c->slots_capacity, sizeof *c->slots));
+    while (c->npositions + 1 > c->positions_capacity)
+        SIMT_TRY(grow((void **)&c->positions, &c->positions_capacity, sizeof *c->positions));
+    return SIMT_OK;
+}
+
+static simt_status add_locked(queue_request *q, array **result) {
+    graph_node *n = &q->node;
+    SIMT_TRY(reserve());
+    bool exposed = false;
+    for (int i = 0; i < n->nin; i++) {
+        if (n->scalar[i] >= 0) continue;
+        storage *s = q->in[i]->store;
+        if (s->failed) return s->diag ? status_adopt(s->diag) : s->failed;
+        exposed |= s->exposed;
+    }
+    array *target = q->out;
+    if (!target) {
+        int64_t size = (int64_t)dtype_bytes(n->out.dt);
+        for (int d = 0; d < n->out.ndim; d++) size *= n->out.shape[d];
+        storage *s = storage_new_locked((size_t)size);
+        if (!s) return SIMT_ERR_MEMORY;
+        SIMT_TRY(array_new_locked(s, n->out.dt, n->out.shape, n->out.strides, n->out.ndim, 0, &target));
+    } else {
+        storage *s = target->store;
+        if (s->failed) return s->diag ? status_adopt(s->diag) : s->failed;
+        exposed |= s->exposed;
+        queue_view(&n->out, target);
+        array_ref(target);
+    }
+    for (int i = 0; i < n->nin; i++)
+        if (n->scalar[i] < 0) n->in[i].buffer = slot_of(q->in[i]->store);
+    n->out.buffer = slot_of(target->store);
+    uint32_t number = array_ctx.program.nnodes;
+    simt_status status = graph_program_add(&array_ctx.program, n, q->scalars);
+    if (status != SIMT_OK) { /* slots without a node are harmless */
+        *result = target;
+        return status;
+    }
+    array_slot *slot = &array_ctx.slots[n->out.buffer];
+    slot->written = true;
+    slot->fresh |= q->fresh;
+    if (q->out) target->store->version++;
+    if (q->position) {
+        array_position *p = &array_ctx.positions[array_ctx.npositions++];
+        *p = *q->position;
+        p->node = number;
+    }
+    array_ctx.stats.nodes++;
+    *result = target;
+    if (exposed || array_ctx.eager || array_ctx.program.nnodes >= MOST_NODES ||
+        array_ctx.pinned > MOST_PINNED) {
+        status = evaluate_locked();
+        return evaluate_outcome_locked(target->store, status);
+    }
+    return SIMT_OK;
+}
+
+simt_status queue_add(queue_request *q, array **result) {
+    array *made = NULL;
+    SIMT_TRY(array_lock());
+    simt_status status = add_locked(q, &made);
+    array_unlock();
+    if (status != SIMT_OK || !result) {
+        if (made) {
+            simt_diag diag = status != SIMT_OK ? *status_get() : (simt_diag){0};
+            array_unref(made); /* may run foreign code */
+            if (status != SIMT_OK) status_adopt(&diag);
+        }
+        return status;
+    }
+    *result = made;
+    return SIMT_OK;
+}
+
+void queue_clear_locked(void) {
+    array_context *c = &array_ctx;
+    uint32_t n = c->nslots;
+    c->nslots = c->npositions = 0;
+    c->pinned = 0;
+    graph_program_clear(&c->program);
+    for (uint32_t i = 0; i < n; i++) {
+        storage *s = c->slots[i].store;
+        s->slot = -1;
+        s->program_refs = 0;
+        storage_unref_locked(s);
+    }
+}
