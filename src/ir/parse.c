@@ -186,6 +186,9 @@ static ir_op op_name(parsing *p) {
 }
 
 static uint64_t memory_suffix(parsing *p) {
+    const char *c = p->at; /* on the instruction's line, as operands are */
+    while (*c == ' ') c++;
+    if (!isalpha((unsigned char)*c)) return 0;
     for (unsigned order = 0; order < 6; order++)
         for (unsigned scope = 0; scope < 3; scope++) {
             char text[32];
