@@ -1,0 +1,80 @@
+/* Optimiser steps: elementwise rows in place over all parameters of a group, evaluated at once.
+ *
+ * Learning rates, step counts and the factors made of them are scalars of the nodes, never part of
+ * the plan's key: a training step is planned once. Whole steps succeed or leave an error before the
+ * first write (the checks come first; the writes are deferred). */
+#include <math.h>
+
+#include "grad/work.h"
+
+static simt_status update(array_op op, tensor *target, tensor *b, tensor *c, const double *scalars, int n) {
+    tensor_operand in[3] = {{target}, {b}, {c}};
+    grad_options o = {.scalars = scalars, .nscalars = n};
+    return grad_elementwise_inplace(op, in, c ? 3 : b ? 2 : 1, &o);
+}
+
+/* a + s * b, new */
+static tensor *axpy(work *w, tensor *a, tensor *b, double s) {
+    if (w->status != SIMT_OK) return NULL;
+    tensor_operand in[2] = {{a}, {b}};
+    grad_options o = {.scalars = &s, .nscalars = 1};
+    tensor *t = NULL;
+    simt_status status = grad_elementwise(OP_AXPY, in, 2, &o, &t);
+    return work_own(w, status, t);
+}
+
+static tensor *effective_gradient(work *w, tensor *p, tensor *g, bool maximize, double weight_decay) {
+    if (maximize) g = w_unary(w, OP_NEGATIVE, g);
+    return weight_decay != 0 ? axpy(w, g, p, weight_decay) : g;
+}
+
+static simt_status sgd_one(tensor *p, tensor *grad, tensor **buffer, const optim_sgd *o) {
+    work w = {0};
+    tensor *g = effective_gradient(&w, p, grad, o->maximize, o->weight_decay);
+    if (o->momentum != 0 && w.status == SIMT_OK) {
+        if (!*buffer) w.status = grad_clone(g, buffer);
+        else w.status = update(OP_AXPBY, *buffer, g, NULL, (const double[]){o->momentum, 1 - o->dampening}, 2);
+        g = o->nesterov ? axpy(&w, g, *buffer, o->momentum) : *buffer;
+    }
+    if (w.status == SIMT_OK) w.status = update(OP_AXPY, p, g, NULL, (const double[]){-o->lr}, 1);
+    return work_end(&w);
+}
+
+static simt_status adam_one(tensor *p, tensor *grad, tensor *average, tensor *square, tensor *most, double step,
+                            const optim_adam *o) {
+    work w = {0};
+    double decay = o->weight_decay;
+    if (o->decoupled && decay != 0) {
+        w.status = update(OP_MULS, p, NULL, NULL, (const double[]){1 - o->lr * decay}, 1);
+        decay = 0;
+    }
+    tensor *g = effective_gradient(&w, p, grad, o->maximize, decay);
+    if (w.status == SIMT_OK) w.status = update(OP_LERP, average, g, NULL, (const double[]){1 - o->beta1}, 1);
+    if (w.status == SIMT_OK)
+        w.status = update(OP_ADAM_SQUARE, square, g, NULL, (const double[]){o->beta2, 1 - o->beta2}, 2);
+    if (most && w.status == SIMT_OK) w.status = update(OP_MAXIMUM, most, square, NULL, NULL, 0);
+    double correction1 = 1 - pow(o->beta1, step), correction2 = 1 - pow(o->beta2, step);
+    const double scalars[3] = {-o->lr / correction1, sqrt(correction2), o->eps};
+    if (w.status == SIMT_OK) w.status = update(OP_ADAM_STEP, p, average, most ? most : square, scalars, 3);
+    return work_end(&w);
+}
+
+simt_status grad_optim_sgd(tensor **params, tensor **grads, tensor **buffers, int n, const optim_sgd *o) {
+    bool was = grad_enabled;
+    grad_enabled = false;
+    simt_status s = SIMT_OK;
+    for (int i = 0; i < n && s == SIMT_OK; i++) s = sgd_one(params[i], grads[i], &buffers[i], o);
+    grad_enabled = was;
+    return s == SIMT_OK ? array_evaluate_all() : s;
+}
+
+simt_status grad_optim_adam(tensor **params, tensor **grads, tensor **average, tensor **square, tensor **max_square,
+                            const double *steps, int n, const optim_adam *o) {
+    bool was = grad_enabled;
+    grad_enabled = false;
+    simt_status s = SIMT_OK;
+    for (int i = 0; i < n && s == SIMT_OK; i++)
+        s = adam_one(params[i], grads[i], average[i], square[i], max_square ? max_square[i] : NULL, steps[i], o);
+    grad_enabled = was;
+    return s == SIMT_OK ? array_evaluate_all() : s;
+}
