@@ -1,0 +1,136 @@
+/* The vm as a back end: plans a function, emits its code, lays out its frame. */
+#include "backend/vm/vm.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const vm_kernels *find_kernels(const char *isa) {
+    if (isa == NULL || *isa == '\0') isa = getenv("SIMT_ISA");
+#ifdef __x86_64__
+    __builtin_cpu_init();
+    bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+    bool avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+                  __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
+    if (isa != NULL && strcmp(isa, "generic") == 0) return &vm_kernels_generic;
+    if (avx2 && isa != NULL && strcmp(isa, "avx2") == 0) return &vm_kernels_avx2;
+    if (avx512) return &vm_kernels_avx512;
+    if (avx2) return &vm_kernels_avx2;
+#endif
+    return &vm_kernels_generic;
+}
+
+/* Unlike anything that a frame left by other code could hold. */
+static uint64_t new_serial(void) {
+    static atomic_ullong next = 1;
+    uint64_t x = atomic_fetch_add(&next, 1) * 0x9E3779B97F4A7C15u;
+    x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9u;
+    return x ^ x >> 27;
+}
+
+static void destroy_code(code *self) {
+    vm_code *c = (vm_code *)self;
+    if (c->general != NULL) destroy_code(&c->general->base);
+    free(c->constants);
+    arena_deinit(&c->mem);
+    free(c);
+}
+
+static size_t align64(size_t n) { return (n + 63) & ~(size_t)63; }
+
+static void lay_out_frame(vm_code *c) {
+    c->set_bytes = align64(c->lanes);
+    c->slot_bytes = align64(c->slot_bytes);
+    c->local_bytes = align64(c->local_bytes * c->lanes);
+    size_t gang = align64(sizeof(vm_gang)) + align64(c->nentries * sizeof(void *)) + align64(c->nsets * sizeof(vm_set)) +
+                  align64(c->cell_bytes) + (c->nsets + 1) * c->set_bytes + c->slot_bytes + c->local_bytes;
+    c->gang_bytes = gang;
+    c->shared_offset = align64(sizeof(vm_frame)) + gang * c->gangs;
+    c->base.frame_bytes = c->shared_offset + align64(c->shared_bytes);
+}
+
+/* What the code keeps moves from the plan's arena, where arrays grew, to its own memory. */
+static bool keep(vm_code *c, void **array, size_t bytes) {
+    void *to = arena_alloc(&c->mem, bytes + 1);
+    if (to == NULL) return false;
+    if (bytes > 0) memcpy(to, *array, bytes);
+    *array = to;
+    return true;
+}
+
+static bool list_params(vm_code *c) {
+    c->params = ARENA_ARRAY(&c->mem, uint32_t, c->nentries + 1);
+    if (c->params == NULL) return false;
+    for (uint32_t i = 0; i < c->nentries; i++)
+        if (c->entries[i].place == VM_AT_PARAM) c->params[c->nparams++] = i;
+    return true;
+}
+
+static bool keep_all(vm_code *c, const ir_func *f) {
+    void *constants = NULL;
+    if (posix_memalign(&constants, 64, c->constant_bytes + 64) != 0) return false;
+    if (c->constant_bytes > 0) memcpy(constants, c->constants, c->constant_bytes);
+    c->constants = constants;
+    c->base.name = arena_strdup(&c->mem, f->name != NULL ? f->name : "");
+    c->base.file = arena_strdup(&c->mem, f->file != NULL ? f->file : "");
+    return c->base.name != NULL && c->base.file != NULL &&
+           keep(c, (void **)&c->insts, c->ninsts * sizeof *c->insts) &&
+           keep(c, (void **)&c->entries, c->nentries * sizeof *c->entries) && list_params(c) &&
+           keep(c, (void **)&c->addresses, c->naddresses * sizeof *c->addresses) &&
+           keep(c, (void **)&c->atomics, c->natomics * sizeof *c->atomics) &&
+           keep(c, (void **)&c->faults, c->nfaults * sizeof *c->faults) &&
+           keep(c, (void **)&c->compares, c->ncompares * sizeof *c->compares);
+}
+
+static simt_status build(vm_plan *p, vm_code *c) {
+    if (!vm_plan_scan(p)) return status_fail(SIMT_ERR_MEMORY, "no memory to compile kernel %s", p->f->name);
+    p->lanes = c->lanes = p->has_spin ? 1 : p->threads;
+    c->gangs = p->threads / p->lanes;
+    vm_plan_shapes(p);
+    vm_plan_lifetimes(p);
+    SIMT_TRY(vm_emit(p, c));
+    c->assumes_small_grid = p->small_grid && p->used_small_grid;
+    lay_out_frame(c);
+    return SIMT_OK;
+}
+
+static simt_status compile_as(const ir_func *f, const backend_options *o, bool small_grid, vm_code **out) {
+    uint64_t threads = (uint64_t)o->block[0] * o->block[1] * o->block[2];
+    if (threads == 0 || threads > 65536)
+        return status_fail(SIMT_ERR_VALUE, "kernel %s: a block of %u x %u x %u threads is not possible", f->name, o->block[0],
+                           o->block[1], o->block[2]);
+    arena scratch;
+    arena_init(&scratch);
+    vm_plan p = {.f = f, .mem = &scratch, .block = {o->block[0], o->block[1], o->block[2]}, .threads = (uint32_t)threads,
+                 .small_grid = small_grid};
+    vm_code *c = calloc(1, sizeof *c);
+    if (c == NULL) return status_fail(SIMT_ERR_MEMORY, "no memory to compile kernel %s", f->name);
+    arena_init(&c->mem);
+    c->kernels = find_kernels(o->isa);
+    c->serial = new_serial();
+    c->base.run = vm_run;
+    c->base.destroy = destroy_code;
+    c->base.nparams = f->body.nparams;
+    memcpy(c->base.block, o->block, sizeof c->base.block);
+    simt_status status = build(&p, c);
+    if (status == SIMT_OK && !keep_all(c, f)) status = status_fail(SIMT_ERR_MEMORY, "no memory to compile kernel %s", f->name);
+    else if (status != SIMT_OK) c->constants = NULL;
+    arena_deinit(&scratch);
+    if (status == SIMT_OK && c->assumes_small_grid) status = compile_as(f, o, false, &c->general);
+    if (status != SIMT_OK) {
+        destroy_code(&c->base);
+        return status;
+    }
+    if (c->general != NULL && c->general->base.frame_bytes > c->base.frame_bytes) c->base.frame_bytes = c->general->base.frame_bytes;
+    *out = c;
+    return SIMT_OK;
+}
+
+static simt_status compile(const ir_func *f, const backend_options *options, code **out) {
+    vm_code *c = NULL;
+    SIMT_TRY(compile_as(f, options, true, &c));
+    *out = &c->base;
+    return SIMT_OK;
+}
+
+const backend backend_vm = {.name = "vm", .compile = compile};

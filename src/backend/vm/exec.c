@@ -1,0 +1,501 @@
+/* Runs the code of a block, gang by gang (see vm.h for the structures).
+ *
+ * Pure operations run over all lanes below `top`, active or not; memory, faults and what constructs
+ * pass on look at the mask. No instruction runs with no active lane, except those that pick up lanes.
+ */
+#include "backend/vm/vm.h"
+
+#include <string.h>
+
+/* ---- lane sets: disjoint, so that counts add ---- */
+
+static inline bool all_on(const vm_set *s) { return s->count == s->top; }
+static inline const uint8_t *mask_of(const vm_set *s) { return all_on(s) ? NULL : s->bytes; }
+
+static inline void set_move(vm_set *to, vm_set *from) {
+    vm_set t = *to;
+    *to = *from;
+    *from = (vm_set){.bytes = t.bytes};
+}
+
+static void set_spell(vm_set *s) { /* bytes say what count and top do */
+    if (all_on(s)) memset(s->bytes, 1, s->top);
+}
+
+static void set_merge(const vm_code *c, vm_set *to, vm_set *from) {
+    if (from->count == 0) return;
+    if (to->count == 0) {
+        set_move(to, from);
+        return;
+    }
+    uint32_t top = to->top > from->top ? to->top : from->top;
+    if (to->count + from->count < top) {
+        set_spell(to);
+        set_spell(from);
+        if (to->top < top) memset(to->bytes + to->top, 0, top - to->top);
+        c->kernels->moves->mask_or(to->bytes, from->bytes, from->top);
+    }
+    to->count += from->count;
+    to->top = top;
+    from->count = from->top = 0;
+}
+
+/* Lowers top to just above the last active lane. */
+static void set_trim(vm_set *s) {
+    if (s->count == 0) s->top = 0;
+    while (s->top >= 8 && s->count > 0) {
+        uint64_t word;
+        memcpy(&word, s->bytes + s->top - 8, 8);
+        if (word != 0) break;
+        s->top -= 8;
+    }
+    while (s->top > 0 && s->bytes[s->top - 1] == 0) s->top--;
+}
+
+/* ---- if ---- */
+
+/* now splits into yes (stays in now) and no (set 1); set 0 gets now as it was, where all lanes meet again. */
+static void split_now(const vm_code *c, vm_gang *g, const vm_inst *in, const uint8_t *cond) {
+    vm_set *exit = &g->sets[in->set], *other = &g->sets[in->set + 1], *before = exit;
+    uint32_t top = g->now.top, count = g->now.count;
+    if (in->flags & VM_FLAG_CONVERGES) {
+        set_move(exit, &g->now);
+    } else { /* the old lanes are only needed for a moment: the exit set's bytes are free */
+        exit->count = exit->top = 0;
+        vm_set t = *exit;
+        *exit = g->now;
+        g->now = t;
+    }
+    const uint8_t *mask = count == top ? NULL : before->bytes;
+    uint32_t yes = (uint32_t)c->kernels->moves->split(g->now.bytes, other->bytes, mask, cond, top);
+    g->now.count = yes;
+    g->now.top = top;
+    other->count = count - yes;
+    other->top = top;
+    if (yes < top) set_trim(&g->now);
+    if (other->count < top) set_trim(other);
+    if (!(in->flags & VM_FLAG_CONVERGES)) exit->count = exit->top = 0;
+}
+
+static int64_t read_scalar(const void *p, unsigned bits, bool is_signed) {
+    uint64_t u = 0;
+    memcpy(&u, p, bits / 8);
+    return is_signed && bits < 64 ? (int64_t)(u << (64 - bits)) >> (64 - bits) : (int64_t)u;
+}
+
+static bool compare_lane(const vm_compare *k, int64_t a, int64_t b) {
+    unsigned drop = 64 - k->bits; /* wrap to the width */
+    int64_t x = (int64_t)((uint64_t)a << drop) >> drop, y = (int64_t)((uint64_t)b << drop) >> drop;
+    uint64_t u = (uint64_t)a << drop, v = (uint64_t)b << drop;
+    switch (k->op) {
+    case IR_EQ: return x == y;
+    case IR_NE: return x != y;
+    case IR_LT_S: return x < y;
+    case IR_LE_S: return x <= y;
+    case IR_LT_U: return u < v;
+    default: return u <= v;
+    }
+}
+
+/* How many lanes from 0 on satisfy a + i*sa < b + i*sb (or <=), when those are all that do; -1: unknown.
+ * Both sides must not wrap on the way. */
+static int64_t prefix_of(const vm_compare *k, int64_t a, int64_t b, uint32_t top) {
+    bool is_signed = k->op == IR_LT_S || k->op == IR_LE_S, strict = k->op == IR_LT_S || k->op == IR_LT_U;
+    int64_t apart = k->stride_a - k->stride_b; /* lanes are few: this small, equality does not come round again */
+    if (k->op == IR_EQ && a == b && k->bits >= 32 && apart != 0 && apart > -32768 && apart < 32768) return 1;
+    if (k->op == IR_EQ || k->op == IR_NE) return -1;
+    int64_t last = top - 1, la, lb, d0, d1;
+    if (__builtin_add_overflow(a, k->stride_a * last, &la) || __builtin_add_overflow(b, k->stride_b * last, &lb)) return -1;
+    if (!is_signed && (a < 0 || b < 0 || la < 0 || lb < 0)) return -1;
+    if (k->bits < 64) {
+        int64_t most = is_signed ? (1ll << (k->bits - 1)) - 1 : (1ll << k->bits) - 1, least = is_signed ? -1 - most : 0;
+        if (la > most || lb > most || la < least || lb < least) return -1;
+    }
+    if (__builtin_sub_overflow(b, a, &d0) || __builtin_sub_overflow(lb, la, &d1)) return -1;
+    if (d0 == INT64_MIN || d1 == INT64_MIN) return -1;
+    d0 -= strict, d1 -= strict; /* now: d >= 0 */
+    if (d0 >= 0 && d1 >= 0) return top;
+    if (d0 < 0 && d1 < 0) return 0;
+    if (d0 < 0) return -1;
+    return d0 / apart + 1; /* d falls by this difference a lane */
+}
+
+static void split_linear(const vm_code *c, vm_gang *g, const vm_inst *in) {
+    const vm_compare *k = &c->compares[in->imm];
+    bool is_signed = k->op == IR_LT_S || k->op == IR_LE_S;
+    int64_t a = read_scalar(g->entry[in->a], k->bits, is_signed), b = read_scalar(g->entry[in->b], k->bits, is_signed);
+    vm_set *exit = &g->sets[in->set], *other = &g->sets[in->set + 1];
+    uint32_t top = g->now.top;
+    int64_t yes = prefix_of(k, a, b, top);
+    bool whole = yes == (int64_t)top || yes == 0;
+    if (whole || (yes > 0 && all_on(&g->now))) {
+        bool converges = in->flags & VM_FLAG_CONVERGES;
+        other->count = other->top = 0;
+        if (yes == (int64_t)top) {
+            if (converges) { /* all stay: the exit set gets a copy */
+                exit->count = g->now.count, exit->top = top;
+                if (!all_on(&g->now)) memcpy(exit->bytes, g->now.bytes, top);
+            } else {
+                exit->count = exit->top = 0;
+            }
+            return;
+        }
+        if (yes > 0) {
+            other->count = top - (uint32_t)yes, other->top = top;
+            if (!(in->flags & VM_FLAG_NO_ELSE)) {
+                memset(other->bytes, 0, (size_t)yes);
+                memset(other->bytes + yes, 1, top - (size_t)yes);
+            }
+            exit->count = exit->top = converges ? top : 0;
+            g->now.count = g->now.top = (uint32_t)yes;
+            return;
+        }
+        /* none: now becomes the else lanes, and what the exit set must show */
+        other->count = g->now.count, other->top = top;
+        if (!all_on(&g->now)) memcpy(other->bytes, g->now.bytes, top);
+        if (converges) set_move(exit, &g->now);
+        else exit->count = exit->top = g->now.count = g->now.top = 0;
+        g->now.count = g->now.top = 0;
+        return;
+    }
+    uint8_t *cond = (uint8_t *)g->sets[c->nsets - 1].bytes; /* a spare set */
+    for (uint32_t i = 0; i < top; i++)
+        cond[i] = compare_lane(k, a + (int64_t)i * k->stride_a, b + (int64_t)i * k->stride_b);
+    split_now(c, g, in, cond);
+}
+
+/* ---- memory ---- */
+
+static inline void load_scalar(void *dst, const void *from, unsigned size, uint32_t order) {
+    if (order == IR_PLAIN) {
+        switch (size) {
+        case 0: memcpy(dst, from, 1); return;
+        case 1: memcpy(dst, from, 2); return;
+        case 2: memcpy(dst, from, 4); return;
+        default: memcpy(dst, from, 8); return;
+        }
+    }
+    switch (size) {
+    case 0: *(uint8_t *)dst = __atomic_load_n((const uint8_t *)from, __ATOMIC_ACQUIRE); return;
+    case 1: *(uint16_t *)dst = __atomic_load_n((const uint16_t *)from, __ATOMIC_ACQUIRE); return;
+    case 2: *(uint32_t *)dst = __atomic_load_n((const uint32_t *)from, __ATOMIC_ACQUIRE); return;
+    default: *(uint64_t *)dst = __atomic_load_n((const uint64_t *)from, __ATOMIC_ACQUIRE); return;
+    }
+}
+
+static inline void store_scalar(void *to, const void *from, unsigned size, uint32_t order) {
+    if (order == IR_PLAIN) {
+        load_scalar(to, from, size, IR_PLAIN);
+        return;
+    }
+    switch (size) {
+    case 0: __atomic_store_n((uint8_t *)to, *(const uint8_t *)from, __ATOMIC_RELEASE); return;
+    case 1: __atomic_store_n((uint16_t *)to, *(const uint16_t *)from, __ATOMIC_RELEASE); return;
+    case 2: __atomic_store_n((uint32_t *)to, *(const uint32_t *)from, __ATOMIC_RELEASE); return;
+    default: __atomic_store_n((uint64_t *)to, *(const uint64_t *)from, __ATOMIC_RELEASE); return;
+    }
+}
+
+static inline void *own_slot(const vm_code *c, const vm_gang *g, uint32_t entry) {
+    return g->slots + c->entries[entry].offset;
+}
+
+static void load_forward(const vm_code *c, vm_gang *g, const vm_inst *in) {
+    char *from = *(char **)g->entry[in->a];
+    if (all_on(&g->now)) {
+        g->entry[in->dst] = from;
+        return;
+    }
+    g->entry[in->dst] = own_slot(c, g, in->dst);
+    c->kernels->moves->load_strided[in->size](g->entry[in->dst], from, in->imm, g->now.bytes, g->now.top);
+}
+
+static void store_linear(const vm_code *c, vm_gang *g, const vm_inst *in) {
+    char *to = *(char **)g->entry[in->a];
+    const void *value = g->entry[in->b];
+    size_t n = g->now.top;
+    if (in->c != 0 && value != own_slot(c, g, in->c)) { /* a forwarded load: it may overlap */
+        if (all_on(&g->now) && in->imm == 1ll << in->size) {
+            memmove(to, value, n << in->size);
+            return;
+        }
+        value = memcpy(own_slot(c, g, in->c), value, n << in->size);
+    }
+    c->kernels->moves->store_strided[in->size](to, in->imm, value, mask_of(&g->now), n);
+}
+
+static inline bool overlaps(const char *a, size_t a_bytes, const char *b, size_t b_bytes) {
+    return a < b + b_bytes && b < a + a_bytes;
+}
+
+static void aim_store(const vm_code *c, vm_gang *g, const vm_inst *in) {
+    char *to = *(char **)g->entry[in->a];
+    size_t n = g->now.top, bytes = n << in->size;
+    const uint32_t operands[3] = {in->b, in->c, in->target};
+    bool direct = all_on(&g->now);
+    for (int i = 0; i < 3 && direct; i++) {
+        unsigned size = in->imm >> 8 * i & 255;
+        const char *p = g->entry[operands[i]];
+        if (operands[i] == 0 || (p == to && size == in->size)) continue;
+        direct = !overlaps(to, bytes, p, n << size);
+    }
+    g->entry[in->dst] = direct ? (void *)to : own_slot(c, g, in->dst);
+}
+
+static void store_aimed(const vm_code *c, vm_gang *g, const vm_inst *in) {
+    char *to = *(char **)g->entry[in->a];
+    const void *value = g->entry[in->dst];
+    if (value == to) return;
+    c->kernels->moves->store_strided[in->size](to, 1ll << in->size, value, mask_of(&g->now), g->now.top);
+}
+
+static void record_fault(const vm_code *c, const vm_frame *f, const vm_gang *g, const vm_fault *x, code_fault *out) {
+    uint32_t lane = 0;
+    if (!all_on(&g->now))
+        while (lane + 1 < g->now.top && g->now.bytes[lane] == 0) lane++;
+    uint32_t thread = g->first + lane;
+    if (out->set && (f->block > out->block || (f->block == out->block && thread >= out->thread))) return;
+    *out = (code_fault){.set = true, .number = x->number, .line = x->line, .block = f->block, .thread = thread};
+    for (uint32_t i = 0; i < x->nvalues; i++) {
+        const int64_t *p = g->entry[x->value[i]];
+        out->values[i] = x->vector[i] ? p[lane] : *p + (int64_t)lane * x->stride[i];
+    }
+    (void)c;
+}
+
+static void copy_lanes(const vm_code *c, const vm_gang *g, const vm_inst *in, bool splat) {
+    const vm_moves *m = c->kernels->moves;
+    void *dst = g->entry[in->dst];
+    const void *a = g->entry[in->a];
+    if (splat && all_on(&g->now)) m->splat[in->size](dst, a, g->now.top);
+    else if (splat) m->blend_scalar[in->size](dst, a, g->now.bytes, g->now.top);
+    else if (all_on(&g->now)) memcpy(dst, a, (size_t)g->now.top << in->size);
+    else m->blend[in->size](dst, a, g->now.bytes, g->now.top);
+}
+
+/* ---- the loop ---- */
+
+typedef enum vm_stop { STOP_DONE, STOP_BARRIER, STOP_BUDGET, STOP_SPIN } vm_stop;
+enum { SPIN_ROUNDS = 32 }; /* of a spin loop before another gang gets its turn */
+
+#define AS(T, e) (*(T *)g->entry[e])
+
+static vm_stop run_gang(const vm_code *c, vm_frame *f, vm_gang *g, int64_t *budget, code_fault *fault) {
+    const vm_inst *in = c->insts + g->pc, *insts = c->insts;
+    const vm_moves *moves = c->kernels->moves;
+    void **entry = g->entry;
+    int spins = SPIN_ROUNDS;
+    for (;; in++) {
+        switch ((vm_kind)in->kind) {
+        case VM_VECTOR: in->kernel(entry[in->dst], entry[in->a], entry[in->b], entry[in->c], g->now.top); break;
+        case VM_SCALAR: in->kernel(entry[in->dst], entry[in->a], entry[in->b], entry[in->c], 1); break;
+        case VM_ADD_32: AS(uint32_t, in->dst) = AS(uint32_t, in->a) + AS(uint32_t, in->b); break;
+        case VM_ADD_64: AS(uint64_t, in->dst) = AS(uint64_t, in->a) + AS(uint64_t, in->b); break;
+        case VM_SUB_64: AS(uint64_t, in->dst) = AS(uint64_t, in->a) - AS(uint64_t, in->b); break;
+        case VM_MUL_32: AS(uint32_t, in->dst) = AS(uint32_t, in->a) * AS(uint32_t, in->b); break;
+        case VM_MUL_64: AS(uint64_t, in->dst) = AS(uint64_t, in->a) * AS(uint64_t, in->b); break;
+        case VM_SEXT_32_64: AS(int64_t, in->dst) = AS(int32_t, in->a); break;
+        case VM_ZEXT_32_64: AS(uint64_t, in->dst) = AS(uint32_t, in->a); break;
+        case VM_SPLAT: moves->splat[in->size](entry[in->dst], entry[in->a], g->now.top); break;
+        case VM_IOTA: moves->iota[in->size](entry[in->dst], entry[in->a], in->imm, g->now.top); break;
+        case VM_COPY_SCALAR: AS(uint64_t, in->dst) = AS(uint64_t, in->a); break;
+        case VM_COPY_VECTOR: copy_lanes(c, g, in, false); break;
+        case VM_COPY_SPLAT: copy_lanes(c, g, in, true); break;
+        case VM_LOAD_SCALAR: load_scalar(entry[in->dst], AS(void *, in->a), in->size, in->c); break;
+        case VM_LOAD_LINEAR:
+            moves->load_strided[in->size](entry[in->dst], AS(char *, in->a), in->imm, mask_of(&g->now), g->now.top);
+            break;
+        case VM_LOAD_FORWARD: load_forward(c, g, in); break;
+        case VM_LOAD_GATHER: moves->gather[in->size](entry[in->dst], entry[in->a], mask_of(&g->now), g->now.top); break;
+        case VM_STORE_SCALAR: store_scalar(AS(void *, in->a), entry[in->b], in->size, in->dst); break;
+        case VM_STORE_LINEAR: store_linear(c, g, in); break;
+        case VM_STORE_SCATTER: moves->scatter[in->size](entry[in->a], entry[in->b], mask_of(&g->now), g->now.top); break;
+        case VM_STORE_AIM: aim_store(c, g, in); break;
+        case VM_STORE_AIMED: store_aimed(c, g, in); break;
+        case VM_ATOMIC: vm_atomic_exec(&c->atomics[in->imm], entry, mask_of(&g->now), g->now.top); break;
+        case VM_BARRIER:
+            if (c->gangs == 1) break;
+            g->pc = (uint32_t)(in + 1 - insts);
+            return STOP_BARRIER;
+        case VM_FENCE: __atomic_thread_fence(__ATOMIC_SEQ_CST); break;
+        case VM_FAULT: record_fault(c, f, g, &c->faults[in->imm], fault); break;
+        case VM_JUMP: in = insts + in->target - 1; break;
+        case VM_IF_SCALAR:
+            if (AS(uint8_t, in->a) == 0) in = insts + in->target - 1;
+            break;
+        case VM_IF_VECTOR:
+            split_now(c, g, in, entry[in->a]);
+            if (g->now.count == 0) in = insts + in->target - 1;
+            break;
+        case VM_IF_LINEAR:
+            split_linear(c, g, in);
+            if (g->now.count == 0) in = insts + in->target - 1;
+            break;
+        case VM_ELSE:
+            if (g->sets[in->set].count == 0) {
+                g->now.count = g->now.top = 0;
+                in = insts + in->target - 1;
+            } else {
+                set_move(&g->now, &g->sets[in->set]);
+            }
+            break;
+        case VM_JOIN:
+            set_move(&g->now, &g->sets[in->set]);
+            if (g->now.count == 0) in = insts + in->target - 1;
+            break;
+        case VM_CLEAR: g->sets[in->set].count = g->sets[in->set].top = 0; break;
+        case VM_LEAVE:
+            set_merge(c, &g->sets[in->set], &g->now);
+            in = insts + in->target - 1;
+            break;
+        case VM_END_LANES:
+            g->now.count = g->now.top = 0;
+            in = insts + in->target - 1;
+            break;
+        case VM_CHECK:
+            if (g->now.count == 0) in = insts + in->target - 1;
+            break;
+        case VM_LOOP_NEXT:
+            set_move(&g->now, &g->sets[in->set]);
+            if (g->now.count == 0) in = insts + in->target - 1;
+            break;
+        case VM_LOOP_BACK: {
+            bool switches = (in->flags & VM_FLAG_SPIN) != 0 && --spins <= 0;
+            in = insts + in->target - 1;
+            if (--*budget > 0 && !switches) break;
+            g->pc = (uint32_t)(in + 1 - insts);
+            return switches && *budget > 0 ? STOP_SPIN : STOP_BUDGET;
+        }
+        case VM_FINISH: return STOP_DONE;
+        }
+    }
+}
+
+/* ---- frames and blocks ---- */
+
+static size_t align64(size_t n) { return (n + 63) & ~(size_t)63; }
+
+static vm_gang *gang_of(const vm_code *c, vm_frame *f, uint32_t i) {
+    return (vm_gang *)((char *)f + align64(sizeof(vm_frame)) + c->gang_bytes * i);
+}
+
+static void *place_of(const vm_code *c, vm_frame *f, vm_gang *g, char *cells, const vm_entry *e) {
+    switch ((vm_place)e->place) {
+    case VM_AT_CONST: return c->constants + e->offset;
+    case VM_AT_CELL: return cells + e->offset;
+    case VM_AT_SLOT: return g->slots + e->offset;
+    case VM_AT_SPECIAL: return e->offset <= IR_CTAID_Z ? &f->ctaid[e->offset - IR_CTAID_X] : &f->nctaid[e->offset - IR_NCTAID_X];
+    case VM_AT_TID: return &g->tid[e->offset];
+    default: return NULL;
+    }
+}
+
+static void set_up_gang(const vm_code *c, vm_frame *f, uint32_t i) {
+    vm_gang *g = gang_of(c, f, i);
+    char *at = (char *)g + align64(sizeof *g);
+    *g = (vm_gang){.entry = (void **)at, .first = i * c->lanes};
+    at += align64(c->nentries * sizeof(void *));
+    g->sets = (vm_set *)at;
+    at += align64(c->nsets * sizeof(vm_set));
+    char *cells = at;
+    at += align64(c->cell_bytes);
+    for (uint32_t k = 0; k <= c->nsets; k++, at += c->set_bytes) {
+        if (k < c->nsets) g->sets[k] = (vm_set){.bytes = (uint8_t *)at};
+        else g->now.bytes = (uint8_t *)at;
+    }
+    g->slots = at;
+    char *local = at + c->slot_bytes, *shared = (char *)f + c->shared_offset;
+    uint32_t x = c->base.block[0], y = c->base.block[1];
+    g->tid[0] = g->first % x, g->tid[1] = g->first / x % y, g->tid[2] = g->first / x / y;
+    for (uint32_t k = 0; k < c->nentries; k++) g->entry[k] = place_of(c, f, g, cells, &c->entries[k]);
+    for (uint32_t k = 0; k < c->naddresses; k++) {
+        const vm_address *a = &c->addresses[k];
+        uint32_t offset = a->offset == UINT32_MAX ? (uint32_t)align64(c->shared_bytes) : a->offset;
+        *(char **)g->entry[a->entry] = (a->local ? local : shared) + offset;
+    }
+}
+
+static void start_block(const vm_code *c, vm_frame *f, const code_launch *launch, uint64_t block) {
+    if (__builtin_expect(f->serial != c->serial || f->self != f, 0)) {
+        for (uint32_t i = 0; i < c->gangs; i++) set_up_gang(c, f, i);
+        f->serial = c->serial;
+        f->self = f;
+    }
+    f->launch = launch;
+    f->block = block;
+    f->at = 0;
+    uint64_t gx = launch->grid[0], gy = launch->grid[1];
+    f->ctaid[0] = (uint32_t)block, f->ctaid[1] = f->ctaid[2] = 0;
+    if (block >= gx) {
+        f->ctaid[0] = (uint32_t)(block % gx);
+        f->ctaid[1] = (uint32_t)(block / gx % gy);
+        f->ctaid[2] = (uint32_t)(block / gx / gy);
+    }
+    for (int i = 0; i < 3; i++) f->nctaid[i] = launch->grid[i];
+    for (uint32_t i = 0; i < c->gangs; i++) {
+        vm_gang *g = gang_of(c, f, i);
+        g->pc = 0;
+        g->state = VM_RUNNING;
+        g->now.count = g->now.top = c->lanes;
+        for (uint32_t k = 0; k < c->nparams; k++) {
+            uint32_t e = c->params[k];
+            g->entry[e] = (void *)&launch->args[c->entries[e].offset];
+        }
+    }
+}
+
+/* One turn for every gang that can run. Returns true when the budget is used up. */
+static bool run_gangs_once(const vm_code *c, vm_frame *f, int64_t *budget, code_fault *fault, bool *moved) {
+    for (; f->at < c->gangs; f->at++) {
+        vm_gang *g = gang_of(c, f, f->at);
+        if (g->state != VM_RUNNING) continue;
+        switch (run_gang(c, f, g, budget, fault)) {
+        case STOP_DONE: g->state = VM_DONE; *moved = true; break;
+        case STOP_BARRIER: g->state = VM_AT_BARRIER; *moved = true; break;
+        case STOP_SPIN: break;
+        case STOP_BUDGET: return true;
+        }
+    }
+    f->at = 0;
+    return false;
+}
+
+/* Gangs that ended count as arrived at a barrier. */
+static bool release_barrier(const vm_code *c, vm_frame *f) {
+    bool any = false;
+    for (uint32_t i = 0; i < c->gangs; i++)
+        if (gang_of(c, f, i)->state == VM_RUNNING) return true;
+    for (uint32_t i = 0; i < c->gangs; i++) {
+        vm_gang *g = gang_of(c, f, i);
+        if (g->state == VM_AT_BARRIER) g->state = VM_RUNNING, any = true;
+    }
+    return any;
+}
+
+static code_result run_gangs(const vm_code *c, vm_frame *f, int64_t *budget, code_fault *fault) {
+    enum { IDLE_TURNS = 4 }; /* all gangs spin: what they wait for is in another block */
+    for (int idle = 0; idle < IDLE_TURNS;) {
+        bool moved = false;
+        if (run_gangs_once(c, f, budget, fault, &moved)) return CODE_YIELD;
+        if (!release_barrier(c, f)) return CODE_DONE;
+        idle = moved ? 0 : idle + 1;
+    }
+    return CODE_YIELD;
+}
+
+static bool small_grid(const code_launch *l) {
+    for (int i = 0; i < 3; i++)
+        if ((uint64_t)l->grid[i] * l->block[i] > INT32_MAX) return false;
+    return true;
+}
+
+code_result vm_run(const code *self, const code_launch *launch, void *frame, uint64_t block, bool resume,
+                   int64_t *budget, code_fault *fault) {
+    const vm_code *c = (const vm_code *)self;
+    if (c->general != NULL && !small_grid(launch)) c = c->general;
+    vm_frame *f = frame;
+    if (!resume) start_block(c, f, launch, block);
+    if (c->lanes == 1) return run_gangs(c, f, budget, fault);
+    vm_stop stop = run_gang(c, f, gang_of(c, f, 0), budget, fault);
+    return stop == STOP_DONE ? CODE_DONE : CODE_YIELD;
+}

@@ -1,0 +1,70 @@
+/* The table of one instruction set: a row for every operation of ops.def (see kernels.h). */
+#include "backend/vm/kernels.h"
+#include "devlib/vector.h"
+
+#include <math.h>
+
+#define STRING_(x) #x
+#define STRING(x)  STRING_(x)
+
+/* Device functions: src/devlib's loops where it has them. */
+#define dev_isa_generic DEV_ISA_GENERIC
+#define dev_isa_avx2    DEV_ISA_AVX2
+#define dev_isa_avx512  DEV_ISA_AVX512
+#define DEV_TABLE       dev_table_get(SIMT_ISA(dev_isa))
+#define DEV1(ID, name)                                                                               \
+    static void ID##_f32(void *d, const void *a, const void *b, const void *c, size_t n) {           \
+        DEV_TABLE->name##_f32(d, a, n);                                                              \
+    }                                                                                                \
+    static void ID##_f64(void *d, const void *a, const void *b, const void *c, size_t n) {           \
+        DEV_TABLE->name##_f64(d, a, n);                                                              \
+    }                                                                                                \
+    VM_ROW(ID) = {{[VM_F32] = {ID##_f32}, [VM_F64] = {ID##_f64}}};
+#define LIBM1(ID, name)                          \
+    VM_UNARY(ID##_f32, float, float, name##f(x)) \
+    VM_UNARY(ID##_f64, double, double, name(x))  \
+    VM_ROW(ID) = {{[VM_F32] = {ID##_f32}, [VM_F64] = {ID##_f64}}};
+DEV1(EXP, exp)
+DEV1(LOG, log)
+DEV1(SIN, sin)
+DEV1(COS, cos)
+DEV1(TANH, tanh)
+LIBM1(EXPM1, expm1)
+LIBM1(LOG1P, log1p)
+LIBM1(ERF, erf)
+VM_KERNEL(POW_f32, float, const float *a = pa, *b = pb; for (size_t i = 0; i < n; i++) d[i] = powf(a[i], b[i]);)
+VM_KERNEL(POW_f64, double, const double *a = pa, *b = pb; for (size_t i = 0; i < n; i++) d[i] = pow(a[i], b[i]);)
+VM_ROW(POW) = {{[VM_F32] = {POW_f32}, [VM_F64] = {POW_f64}}};
+
+/* Operations that compile.c and exec.c handle without a loop of their own here. */
+#define NONE(id) VM_ROW(id) = {{{0}}};
+NONE(CONST) NONE(SPECIAL) NONE(PTRADD) NONE(ALLOC) NONE(LOAD) NONE(STORE)
+NONE(ATOMIC_ADD) NONE(ATOMIC_FADD) NONE(ATOMIC_AND) NONE(ATOMIC_OR) NONE(ATOMIC_XOR)
+NONE(ATOMIC_MIN_S) NONE(ATOMIC_MAX_S) NONE(ATOMIC_MIN_U) NONE(ATOMIC_MAX_U) NONE(ATOMIC_FMIN)
+NONE(ATOMIC_FMAX) NONE(ATOMIC_EXCH) NONE(ATOMIC_CAS) NONE(BARRIER) NONE(FENCE) NONE(FAULT)
+NONE(BLOCK) NONE(LOOP) NONE(IF) NONE(BR) NONE(CONTINUE) NONE(RETURN)
+NONE(TRUNC) NONE(SEXT) NONE(ZEXT) NONE(SITOFP) NONE(UITOFP) NONE(FPTOSI) NONE(FPTOUI)
+NONE(CVT_NUMPY_S) NONE(CVT_NUMPY_U) NONE(FPEXT) NONE(FPTRUNC) NONE(BITCAST)
+
+#define OP(id, name, operands, types, result, flags, meaning) extern const vm_row SIMT_ISA(vm_row_##id);
+#include "ir/ops.def"
+#undef OP
+#define CASTS(M) M(TRUNC) M(SEXT) M(ZEXT) M(SITOFP) M(UITOFP) M(FPTOSI) M(FPTOUI) M(CVT_NUMPY_S) M(CVT_NUMPY_U) \
+        M(FPEXT) M(FPTRUNC)
+#define CAST_EXTERN(id) extern const vm_cast_row SIMT_ISA(vm_cast_##id)[VM_TYPES];
+CASTS(CAST_EXTERN)
+extern const vm_moves SIMT_ISA(vm_moves);
+
+const vm_kernels SIMT_ISA(vm_kernels) = {
+    .isa = STRING(SIMT_ISA_NAME),
+    .row = {
+#define OP(id, name, operands, types, result, flags, meaning) [IR_##id] = &SIMT_ISA(vm_row_##id),
+#include "ir/ops.def"
+#undef OP
+    },
+    .cast = {
+#define CAST_ROW(id) [IR_##id] = SIMT_ISA(vm_cast_##id),
+        CASTS(CAST_ROW)
+    },
+    .moves = &SIMT_ISA(vm_moves),
+};

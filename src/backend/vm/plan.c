@@ -1,0 +1,253 @@
+/* Positions, spin loops, lifetimes, and what need not be copied.
+ *
+ * In: a verified function. Out: every instruction has a node (inst->note) with its position in program
+ * order; every value its lifetime in positions. Three kinds of copies are avoided:
+ *   forward  a contiguous load whose memory nothing writes until its last use is read in place
+ *   aimed    a value whose only use is a contiguous store is computed at the store, into memory
+ *   same     a carried value's next state is computed into its slot
+ */
+#include "backend/vm/vm.h"
+
+/* ---- scan ---- */
+
+static uint32_t count_insts(const ir_region *r) {
+    uint32_t n = 0;
+    for (const ir_inst *in = r->first; in != NULL; in = in->next) {
+        n++;
+        for (int i = 0; i < 2; i++)
+            if (in->regions[i] != NULL) n += count_insts(in->regions[i]);
+    }
+    return n;
+}
+
+static void note_terminator(ir_inst *in) {
+    ir_inst *o = in->parent->owner;
+    if (in->op == IR_BR && o != in->label) vm_node_of(in->label)->nested = true;
+    if (in->op == IR_BR) vm_node_of(in->label)->brs++;
+    if (in->op == IR_CONTINUE) vm_node_of(in->label)->continues++;
+    for (; o != NULL && o != in->label; o = o->parent->owner) vm_node_of(o)->escapes = true;
+}
+
+static void scan_region(vm_plan *p, ir_region *r, uint32_t *at, uint32_t depth) {
+    for (uint32_t i = 0; i < r->nparams; i++) p->values[r->params[i].id].value = &r->params[i];
+    for (ir_inst *in = r->first; in != NULL; in = in->next) {
+        vm_node *n = &p->nodes[p->nnodes++];
+        in->note = n;
+        *n = (vm_node){.inst = in, .at = ++*at, .depth = depth};
+        for (unsigned i = 0; i < in->nresults; i++) p->values[in->results[i].id].value = &in->results[i];
+        bool construct = in->op == IR_BLOCK || in->op == IR_LOOP || in->op == IR_IF;
+        if (construct && depth + 1 > p->max_depth) p->max_depth = depth + 1;
+        for (int i = 0; i < 2; i++)
+            if (in->regions[i] != NULL) scan_region(p, in->regions[i], at, depth + 1);
+        n->end = construct ? ++*at : n->at;
+        if (in->op == IR_BR || in->op == IR_CONTINUE || in->op == IR_RETURN) note_terminator(in);
+        if (ir_op_table[in->op].writes && in->op != IR_FAULT) p->writes[p->nwrites++] = n->at;
+        if (in->op == IR_ALLOC && in->results[0].type == IR_PTR_LOCAL) p->local_bytes += ((uint32_t)in->imm + 15) & ~15u;
+    }
+}
+
+/* ---- spin loops: a way out of the loop hangs on an atomic or a load that others change ---- */
+
+static bool is_signal(const ir_inst *in) {
+    if (in->op == IR_LOAD) return IR_MEM_ORDER(in->imm) != IR_PLAIN;
+    return in->op >= IR_ATOMIC_ADD && in->op <= IR_ATOMIC_CAS;
+}
+
+static bool taint(bool *tainted, const ir_value *v, bool on) {
+    if (!on || tainted[v->id]) return false;
+    return tainted[v->id] = true;
+}
+
+static bool taint_inst(bool *tainted, const ir_inst *in) {
+    bool on = is_signal(in), changed = false;
+    for (unsigned i = 0; i < in->nargs; i++) {
+        bool hot = tainted[in->args[i]->id];
+        if (in->op == IR_BR) changed |= taint(tainted, &in->label->results[i], hot);
+        else if (in->op == IR_CONTINUE) changed |= taint(tainted, &in->label->regions[0]->params[i], hot);
+        else if (in->op == IR_LOOP) changed |= taint(tainted, &in->regions[0]->params[i], hot);
+        else on |= hot;
+    }
+    if (!ir_op_table[in->op].control)
+        for (unsigned i = 0; i < in->nresults; i++) changed |= taint(tainted, &in->results[i], on);
+    return changed;
+}
+
+static bool contains_signal(const vm_plan *p, const vm_node *loop) {
+    for (const vm_node *n = loop + 1; n < p->nodes + p->nnodes && n->at < loop->end; n++)
+        if (is_signal(n->inst)) return true;
+    return false;
+}
+
+static bool find_spin_loops(vm_plan *p) {
+    bool *tainted = ARENA_ARRAY(p->mem, bool, p->nvalues + 1), changed = true;
+    if (tainted == NULL) return false;
+    while (changed) {
+        changed = false;
+        for (uint32_t i = 0; i < p->nnodes; i++) changed |= taint_inst(tainted, p->nodes[i].inst);
+    }
+    for (uint32_t i = 0; i < p->nnodes; i++) {
+        ir_inst *in = p->nodes[i].inst;
+        if (in->op != IR_IF || !p->nodes[i].escapes || !tainted[in->args[0]->id]) continue;
+        for (ir_inst *o = in->parent->owner; o != NULL; o = o->parent->owner)
+            if (o->op == IR_LOOP && contains_signal(p, vm_node_of(o))) vm_node_of(o)->spin = p->has_spin = true;
+    }
+    return true;
+}
+
+bool vm_plan_scan(vm_plan *p) {
+    uint32_t n = count_insts(&p->f->body), at = 0;
+    p->nvalues = p->f->next_id;
+    p->nodes = ARENA_ARRAY(p->mem, vm_node, n + 1);
+    p->values = ARENA_ARRAY(p->mem, vm_value, p->nvalues + 1);
+    p->writes = ARENA_ARRAY(p->mem, uint32_t, n + 1);
+    if (p->nodes == NULL || p->values == NULL || p->writes == NULL) return false;
+    scan_region(p, (ir_region *)&p->f->body, &at, 0);
+    return find_spin_loops(p);
+}
+
+/* ---- lifetimes ---- */
+
+static bool wrote_between(const vm_plan *p, uint32_t after, uint32_t before) {
+    for (uint32_t i = 0; i < p->nwrites; i++)
+        if (p->writes[i] > after && p->writes[i] < before) return true;
+    return false;
+}
+
+static bool is_contiguous(const vm_plan *p, const ir_inst *in) {
+    ir_type t = in->op == IR_LOAD ? in->results[0].type : in->args[1]->type;
+    return p->lanes > 1 && vm_value_of(p, in->args[0])->stride == (int64_t)ir_type_bytes(t);
+}
+
+static bool is_elementwise(const ir_inst *in) {
+    const ir_op_info *info = &ir_op_table[in->op];
+    return info->pure && in->nresults == 1 && in->nargs > 0 && in->op != IR_PTRADD && in->op != IR_BITCAST;
+}
+
+static void find_aimed(vm_plan *p) {
+    if (p->lanes == 1) return;
+    for (uint32_t i = 0; i < p->nnodes; i++) {
+        const ir_inst *st = p->nodes[i].inst;
+        if (st->op != IR_STORE || IR_MEM_ORDER(st->imm) != IR_PLAIN || !is_contiguous(p, st)) continue;
+        const ir_inst *from = st->args[1]->inst;
+        vm_value *v = vm_value_of(p, st->args[1]);
+        if (from == NULL || !is_elementwise(from) || from->parent != st->parent || v->uses != 1 || v->stride != VM_VARYING) continue;
+        const ir_inst *in = from->next;
+        while (in != st && !ir_op_table[in->op].control && !ir_op_table[in->op].writes) in = in->next;
+        v->aimed = in == st;
+    }
+}
+
+static void use_value(vm_plan *p, const ir_value *v, const ir_inst *by, uint32_t at) {
+    vm_value *x = vm_value_of(p, v);
+    if (at > x->last) x->last = at;
+    for (const ir_inst *o = by->parent->owner; o != NULL && vm_node_of(o)->at > x->first; o = o->parent->owner)
+        if (o->op == IR_LOOP && vm_node_of(o)->end > x->last) x->last = vm_node_of(o)->end;
+}
+
+static void find_definitions(vm_plan *p) {
+    for (uint32_t i = 0; i < p->nnodes; i++) {
+        const vm_node *n = &p->nodes[i];
+        const ir_inst *in = n->inst;
+        for (unsigned k = 0; k < in->nresults; k++) {
+            vm_value *v = &p->values[in->results[k].id];
+            v->first = n->at;
+            v->last = n->end;
+        }
+        if (in->op != IR_LOOP) continue;
+        for (unsigned k = 0; k < in->regions[0]->nparams; k++) {
+            vm_value *v = &p->values[in->regions[0]->params[k].id];
+            v->first = n->at;
+            v->last = n->end;
+        }
+    }
+}
+
+/* The value is computed here: at its instruction, or at the store that is aimed. */
+static uint32_t position_of(const vm_plan *p, const ir_inst *in) {
+    if (in->nresults == 1 && vm_value_of(p, &in->results[0])->aimed) return vm_value_of(p, &in->results[0])->first;
+    return vm_node_of(in)->at;
+}
+
+static void find_uses(vm_plan *p) {
+    for (uint32_t i = 0; i < p->nnodes; i++) { /* aimed values move to their store first */
+        const ir_inst *st = p->nodes[i].inst;
+        if (st->op == IR_STORE && vm_value_of(p, st->args[1])->aimed) {
+            vm_value *v = vm_value_of(p, st->args[1]);
+            v->first = v->last = p->nodes[i].at;
+        }
+    }
+    for (uint32_t i = 0; i < p->nnodes; i++) {
+        const ir_inst *in = p->nodes[i].inst;
+        for (unsigned k = 0; k < in->nargs; k++) use_value(p, in->args[k], in, position_of(p, in));
+    }
+    for (uint32_t i = p->nnodes; i-- > 0;) { /* a bitcast shares its operand's storage */
+        const ir_inst *in = p->nodes[i].inst;
+        if (in->op != IR_BITCAST) continue;
+        vm_value *from = vm_value_of(p, in->args[0]), *to = vm_value_of(p, &in->results[0]);
+        if (to->last > from->last) from->last = to->last;
+    }
+}
+
+/* A write at the very end of a forwarded load's life is harmless when it is the contiguous store of the
+ * value, or of what is computed from it at the store (exec.c looks at overlap). */
+static bool last_use_is_safe(const vm_plan *p, const vm_value *v) {
+    for (uint32_t i = 0; i < p->nnodes; i++) {
+        const ir_inst *in = p->nodes[i].inst;
+        if (p->nodes[i].at != v->last || !ir_op_table[in->op].writes || in->op == IR_FAULT) continue;
+        return in->op == IR_STORE && is_contiguous(p, in) && IR_MEM_ORDER(in->imm) == IR_PLAIN;
+    }
+    return true;
+}
+
+static void find_forwarded(vm_plan *p) {
+    for (uint32_t i = 0; i < p->nnodes; i++) {
+        const ir_inst *in = p->nodes[i].inst;
+        if (in->op != IR_LOAD || IR_MEM_ORDER(in->imm) != IR_PLAIN || !is_contiguous(p, in)) continue;
+        vm_value *v = vm_value_of(p, &in->results[0]);
+        v->forward = !wrote_between(p, v->first, v->last) && last_use_is_safe(p, v);
+    }
+}
+
+static bool uses_value(const ir_inst *in, const ir_value *v) {
+    for (unsigned i = 0; i < in->nargs; i++)
+        if (in->args[i] == v) return true;
+    return false;
+}
+
+/* next: the only `continue` of its loop passes it for `carried`; nothing reads carried after next. */
+static bool may_share(vm_plan *p, const ir_inst *cont, unsigned k) {
+    ir_value *carried = &cont->label->regions[0]->params[k];
+    const ir_value *next = cont->args[k];
+    const ir_inst *from = next->inst;
+    vm_value *x = vm_value_of(p, next);
+    if (from == NULL || !is_elementwise(from) || x->uses != 1 || x->stride != VM_VARYING) return false;
+    if (from->parent != cont->parent || from->parent->owner != cont->label) return false;
+    if (vm_value_of(p, carried)->stride != VM_VARYING) return false;
+    for (const vm_node *n = vm_node_of(from) + 1; n < p->nodes + p->nnodes && n->at < vm_node_of(cont->label)->end; n++)
+        if (uses_value(n->inst, carried)) return false;
+    for (uint32_t i = 0; i < p->nnodes; i++)
+        if (p->nodes[i].inst->op == IR_BITCAST && uses_value(p->nodes[i].inst, carried)) return false;
+    /* an aimed value is computed later than it stands */
+    for (const ir_inst *in = cont->label->regions[0]->first; in != NULL; in = in->next)
+        if (in->nresults == 1 && vm_value_of(p, &in->results[0])->aimed && uses_value(in, carried)) return false;
+    return true;
+}
+
+static void find_shared(vm_plan *p) {
+    for (uint32_t i = 0; i < p->nnodes; i++) {
+        const ir_inst *in = p->nodes[i].inst;
+        if (in->op != IR_CONTINUE || vm_node_of(in->label)->continues != 1) continue;
+        for (unsigned k = 0; k < in->nargs; k++)
+            if (may_share(p, in, k)) vm_value_of(p, in->args[k])->same = &in->label->regions[0]->params[k];
+    }
+}
+
+void vm_plan_lifetimes(vm_plan *p) {
+    for (uint32_t i = 0; i < p->nnodes; i++)
+        for (unsigned k = 0; k < p->nodes[i].inst->nargs; k++) vm_value_of(p, p->nodes[i].inst->args[k])->uses++;
+    find_definitions(p);
+    find_aimed(p);
+    find_uses(p);
+    find_forwarded(p);
+    find_shared(p);
+}

@@ -1,0 +1,220 @@
+/* The vm's own structures: decoded code, its frame, and the analyses of the compiler.
+ *
+ * A gang is the group of threads ("lanes") that one pass over the code runs: the whole block, or one
+ * thread in kernels that wait for other threads in a loop (spin loops), which must interleave.
+ * Every value has an entry in a table of pointers: to a vector of lanes in the frame, to a scalar, or
+ * straight to memory (a forwarded load). Values that are equal in all lanes or grow by a constant from
+ * lane to lane are kept as the one value of lane 0 ("scalar"; stride 0: uniform).
+ *
+ * shape.c   which values are scalars, and their stride; which constructs diverge
+ * plan.c    positions, lifetimes, forwarding, slots in the frame
+ * emit.c    IR to vm_inst
+ * exec.c    runs them
+ */
+#ifndef SIMT_BACKEND_VM_VM_H
+#define SIMT_BACKEND_VM_VM_H
+
+#include "backend/backend.h"
+#include "backend/vm/kernels.h"
+
+/* ---- decoded code ---- */
+
+typedef enum vm_kind {
+    VM_VECTOR,        /* kernel over the active lanes: dst a b c */
+    VM_SCALAR,        /* kernel over one lane */
+    VM_ADD_32, VM_ADD_64, VM_SUB_64, VM_MUL_32, VM_MUL_64, VM_SEXT_32_64, VM_ZEXT_32_64, /* scalars without a call */
+    VM_SPLAT,         /* dst[i] = a, size */
+    VM_IOTA,          /* dst[i] = a + i * imm, size */
+    VM_COPY_SCALAR,   /* 8 bytes */
+    VM_COPY_VECTOR,   /* dst = a in the active lanes */
+    VM_COPY_SPLAT,    /* dst = scalar a in the active lanes */
+    VM_LOAD_SCALAR,   /* from the address in a; order in c */
+    VM_LOAD_LINEAR,   /* address a + lane * imm */
+    VM_LOAD_FORWARD,  /* the same with stride = size: all lanes on, dst becomes the address itself */
+    VM_LOAD_GATHER,   /* addresses a */
+    VM_STORE_SCALAR,  /* one scalar b to one address a */
+    VM_STORE_LINEAR,  /* vector b to a + lane * imm; c: own slot of b's value or 0 */
+    VM_STORE_SCATTER, /* vector b to addresses a */
+    VM_STORE_AIM,     /* dst's entry becomes the address a where the next instruction may write there */
+    VM_STORE_AIMED,   /* stores dst to a unless it was written there */
+    VM_ATOMIC,        /* imm: index into vm_code.atomics */
+    VM_BARRIER,
+    VM_FENCE,
+    VM_FAULT,         /* imm: index into vm_code.faults */
+    VM_JUMP,          /* to target */
+    VM_IF_SCALAR,     /* a: condition; false: to target */
+    VM_IF_VECTOR,     /* a: condition; set: mask to restore or collect; target: else part */
+    VM_IF_LINEAR,     /* imm: index into vm_code.compares */
+    VM_ELSE,          /* the else lanes become current; none: to target */
+    VM_JOIN,          /* current = collected set; empty: to target */
+    VM_CLEAR,         /* the set is empty (block, loop entry) */
+    VM_LEAVE,         /* current lanes go to the set; to target */
+    VM_END_LANES,     /* return: the current lanes end; to target */
+    VM_CHECK,         /* no lane left: to target */
+    VM_LOOP_NEXT,     /* current = lanes that continued; none: to target */
+    VM_LOOP_BACK,     /* next round at target; counts the budget */
+    VM_FINISH,
+} vm_kind;
+
+enum { VM_FLAG_CONVERGES = 1, VM_FLAG_SPIN = 2, VM_FLAG_NO_ELSE = 4, VM_FLAG_SHARED = 8 };
+
+typedef struct vm_inst {
+    uint8_t kind, size, flags; /* size: log2 of bytes */
+    uint16_t set;              /* lane set of the construct (else or continue set: the next one) */
+    uint32_t dst, a, b, c;     /* entries of the pointer table */
+    uint32_t target;
+    uint32_t line;
+    union {
+        vm_kernel kernel;
+        int64_t imm;
+    };
+} vm_inst;
+
+/* address: lane i at *address + i * stride, or address[i] when `gather`; operands: step 0 or size */
+typedef struct vm_atomic {
+    ir_op op;
+    vm_type type;
+    uint32_t dst, address, b, c;
+    int64_t stride;
+    bool gather, b_scalar, c_scalar, shared, one; /* one: a gang of one lane */
+} vm_atomic;
+typedef void (*vm_atomic_run)(const vm_atomic *x, void **entry, const uint8_t *mask, size_t n);
+
+typedef struct vm_fault {
+    uint32_t number, line;
+    uint32_t nvalues;
+    uint32_t value[4];
+    int64_t stride[4];
+    bool vector[4];
+} vm_fault;
+
+/* a < b and kin between linear values, decided without looking at each lane where possible */
+typedef struct vm_compare {
+    ir_op op;
+    uint8_t bits;
+    int64_t stride_a, stride_b;
+} vm_compare;
+
+typedef enum vm_place { VM_AT_CONST, VM_AT_CELL, VM_AT_SLOT, VM_AT_PARAM, VM_AT_SPECIAL, VM_AT_TID } vm_place;
+typedef struct vm_entry {
+    uint8_t place;
+    uint32_t offset; /* bytes in the constants, cells, slots; index of the parameter or special */
+} vm_entry;
+typedef struct vm_address { /* cells that hold addresses inside the frame */
+    uint32_t entry;
+    bool local;
+    uint32_t offset;
+} vm_address;
+
+typedef struct vm_code vm_code;
+struct vm_code {
+    code base;
+    uint64_t serial; /* of this code: a frame set up for it says so */
+    const vm_kernels *kernels;
+    uint32_t lanes, gangs; /* per gang; gangs per block */
+    uint32_t ninsts, nentries, nsets, naddresses;
+    vm_inst *insts;
+    vm_entry *entries;
+    vm_address *addresses;
+    vm_atomic *atomics;
+    vm_fault *faults;
+    vm_compare *compares;
+    uint32_t *params; /* entries of parameters */
+    uint32_t nparams;
+    char *constants; /* 64-byte aligned */
+    uint32_t natomics, nfaults, ncompares;
+    size_t constant_bytes, cell_bytes, slot_bytes, set_bytes, local_bytes, shared_bytes;
+    size_t gang_bytes, shared_offset;
+    bool assumes_small_grid; /* i32 thread numbers of the grid do not wrap */
+    vm_code *general;        /* for launches where that does not hold, or NULL */
+    arena mem;
+};
+
+/* ---- frame ---- */
+
+typedef struct vm_set {
+    uint32_t count, top; /* active lanes; they are all below top; count == top: all of [0, top), bytes not kept */
+    uint8_t *bytes;
+} vm_set;
+
+typedef enum vm_state { VM_RUNNING, VM_AT_BARRIER, VM_DONE } vm_state;
+typedef struct vm_gang {
+    void **entry;
+    vm_set *sets;
+    char *slots;
+    vm_set now;
+    uint32_t pc, state;
+    uint32_t first;  /* flat number of lane 0 */
+    uint32_t tid[3]; /* of lane 0 */
+} vm_gang;
+
+typedef struct vm_frame {
+    uint64_t serial;
+    void *self; /* this frame's address when it was set up */
+    const code_launch *launch;
+    uint64_t block;
+    uint32_t ctaid[3], nctaid[3];
+    uint32_t at; /* gang that runs next */
+} vm_frame;
+
+code_result vm_run(const code *self, const code_launch *launch, void *frame, uint64_t block, bool resume,
+                   int64_t *budget, code_fault *fault);
+void vm_atomic_exec(const vm_atomic *x, void **entry, const uint8_t *mask, size_t n);
+
+/* ---- analyses ---- */
+
+enum { VM_VARYING = INT32_MIN, VM_UNKNOWN = INT32_MIN + 1 };
+
+typedef struct vm_value { /* by value id */
+    int64_t stride;       /* of a scalar; VM_VARYING: a vector */
+    int64_t low, high;    /* range of integers, signed */
+    uint32_t first, last; /* positions of definition and last use */
+    uint32_t uses;
+    uint32_t next_cell;         /* cell of a carried scalar for the next round */
+    uint32_t entry, vector; /* entries: as it is; as vector when it is a scalar (0: not needed) */
+    bool needs_vector, forward, aimed; /* aimed: computed by the store that uses it */
+    ir_value *same;                    /* lives in the slot of this carried value */
+    const ir_value *value;
+} vm_value;
+
+typedef struct vm_node { /* by instruction number: constructs, and position of all */
+    ir_inst *inst;
+    uint32_t at, end;  /* positions */
+    bool vector_if;    /* if whose condition varies */
+    bool escapes;      /* a terminator inside leaves it for an outer construct or returns */
+    bool nested;       /* a br to it stands inside a deeper construct */
+    bool calm;         /* all varying ifs inside converge */
+    bool spin;
+    uint32_t brs, continues;
+    uint16_t set;
+    uint32_t depth;
+    uint32_t fixes[2]; /* heads of the lists of jumps to patch: end of region 0, 1 (emit.c) */
+    uint32_t body;
+} vm_node;
+
+typedef struct vm_plan {
+    const ir_func *f;
+    arena *mem;
+    uint32_t block[3], lanes, threads;
+    vm_value *values;
+    uint32_t nvalues;
+    vm_node *nodes;
+    uint32_t nnodes;
+    uint32_t *writes; /* positions of writing instructions, ascending */
+    uint32_t nwrites;
+    uint32_t local_bytes;
+    bool small_grid, used_small_grid, has_spin, failed;
+    uint32_t max_depth;
+} vm_plan;
+
+static inline vm_value *vm_value_of(const vm_plan *p, const ir_value *v) { return &p->values[v->id]; }
+static inline vm_node *vm_node_of(const ir_inst *i) { return i->note; }
+static inline bool vm_is_scalar(const vm_plan *p, const ir_value *v) { return p->values[v->id].stride != VM_VARYING; }
+vm_type vm_type_of(ir_type t);
+
+bool vm_plan_scan(vm_plan *p);      /* nodes, positions, spin loops */
+void vm_plan_shapes(vm_plan *p);    /* strides, ranges, calm */
+void vm_plan_lifetimes(vm_plan *p); /* uses, forwarding, aiming, sharing, lifetimes */
+simt_status vm_emit(vm_plan *p, vm_code *c);
+
+#endif
