@@ -1,10 +1,12 @@
 /* The compiled artifact and its calling convention: where compilers and devices meet.
  *
  * A block function runs the threads of one block and is resumable: it returns DONE, YIELD (its budget
- * is used up, or it waits for something another block must do; calling it again with the same frame
- * goes on) or FAULT (the fault record is filled; the block is abandoned). Starting a block: the frame
- * is handed over with `resume` false. Frames are 64-byte aligned, `frame_bytes` each, and hold all
- * state of a running block, shared memory included; code never allocates.
+ * is used up, or, with budget left, it waits for something another block must do; calling it again
+ * with the same frame and launch goes on) or FAULT (the fault record is filled; the block is abandoned).
+ * Code may also fill the fault record and go on to DONE. Starting a block: the frame is handed over with
+ * `resume` false. Frames are 64-byte aligned, `frame_bytes` plus the launch's `shared_bytes` each, and
+ * hold all state of a running block, shared memory included; code never allocates. What an earlier
+ * block left in a frame may stay there: code recognises a frame that it has set up before.
  */
 #ifndef SIMT_BASE_CODE_H
 #define SIMT_BASE_CODE_H

@@ -1,0 +1,113 @@
+/* The CPU device: memory, pool and launches behind the device interface. */
+#include "device/cpu/cpu.h"
+
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+typedef struct cpu_device {
+    device base;
+    memory *memory;
+    pool *pool;
+    char name[80];
+} cpu_device;
+
+static simt_status device_alloc(device *d, size_t bytes, void **out) { return memory_take(((cpu_device *)d)->memory, bytes, out); }
+static void device_free(device *d, void *p, size_t bytes) { memory_give(((cpu_device *)d)->memory, p, bytes); }
+static void device_trim(device *d) { memory_trim(((cpu_device *)d)->memory); }
+static size_t device_in_use(device *d) { return memory_in_use(((cpu_device *)d)->memory); }
+static size_t device_cached(device *d) { return memory_cached(((cpu_device *)d)->memory); }
+
+static simt_status device_launch(device *d, const code *c, const code_launch *launch, code_fault *fault) {
+    return cpu_launch(((cpu_device *)d)->pool, c, launch, fault);
+}
+
+/* ---- parallel ---- */
+
+typedef struct parallel_job {
+    simt_status (*fn)(void *context, size_t begin, size_t end);
+    void *context;
+    size_t count, chunk;
+    atomic_size_t next;
+    atomic_int failed; /* 0, 1: somebody writes diag, 2: written */
+    simt_diag diag;
+} parallel_job;
+
+static void work_parallel(void *context, int worker) {
+    parallel_job *j = context;
+    unsigned mode = float_mode_enter();
+    while (atomic_load(&j->failed) == 0) {
+        size_t begin = atomic_fetch_add(&j->next, j->chunk);
+        if (begin >= j->count) break;
+        size_t end = j->count - begin < j->chunk ? j->count : begin + j->chunk;
+        if (j->fn(j->context, begin, end) == SIMT_OK) continue;
+        int none = 0;
+        if (atomic_compare_exchange_strong(&j->failed, &none, 1)) j->diag = *status_get();
+    }
+    float_mode_leave(mode);
+    (void)worker;
+}
+
+static simt_status device_parallel(device *d, size_t count, size_t grain, simt_status (*fn)(void *context, size_t begin, size_t end),
+                                   void *context) {
+    cpu_device *cpu = (cpu_device *)d;
+    if (grain == 0) grain = 1;
+    if (count == 0) return SIMT_OK;
+    parallel_job j = {.fn = fn, .context = context, .count = count};
+    j.chunk = count / ((size_t)pool_threads(cpu->pool) * 8);
+    if (j.chunk < grain) j.chunk = grain;
+    if (count <= grain || !pool_run(cpu->pool, work_parallel, &j, NULL)) return fn(context, 0, count);
+    return atomic_load(&j.failed) != 0 ? status_adopt(&j.diag) : SIMT_OK;
+}
+
+/* ---- making ---- */
+
+static int count_threads(int threads) {
+    const char *text = getenv("SIMT_NUM_THREADS");
+    if (threads <= 0 && text != NULL) threads = atoi(text);
+    if (threads > 0) return threads;
+#ifdef __linux__
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof set, &set) == 0) return CPU_COUNT(&set);
+#endif
+    long n = sysconf(_SC_NPROCESSORS_ONLN);
+    return n > 0 ? (int)n : 1;
+}
+
+static const char *simd_name(void) {
+#ifdef __x86_64__
+    __builtin_cpu_init();
+    if (__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl")) return "AVX-512";
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return "AVX2";
+    return "SSE2";
+#else
+    return "portable";
+#endif
+}
+
+static void device_destroy(device *d) {
+    cpu_device *cpu = (cpu_device *)d;
+    if (cpu == NULL) return;
+    pool_free(cpu->pool);
+    memory_free(cpu->memory);
+    free(cpu);
+}
+
+simt_status device_cpu_new(int threads, device **out) {
+    cpu_device *cpu = calloc(1, sizeof *cpu);
+    if (cpu == NULL) return status_fail(SIMT_ERR_MEMORY, "no memory for the CPU device");
+    cpu->memory = memory_new();
+    cpu->pool = pool_new(count_threads(threads));
+    if (cpu->memory == NULL || cpu->pool == NULL) {
+        device_destroy(&cpu->base);
+        return status_fail(SIMT_ERR_MEMORY, "no memory for the CPU device");
+    }
+    int n = pool_threads(cpu->pool);
+    snprintf(cpu->name, sizeof cpu->name, "simt CPU (%s, %d thread%s)", simd_name(), n, n == 1 ? "" : "s");
+    cpu->base = (device){.name = cpu->name, .nthreads = n, .alloc = device_alloc, .free = device_free, .trim = device_trim,
+                         .launch = device_launch, .parallel = device_parallel, .bytes_in_use = device_in_use,
+                         .bytes_cached = device_cached, .destroy = device_destroy};
+    *out = &cpu->base;
+    return SIMT_OK;
+}
