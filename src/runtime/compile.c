@@ -1,0 +1,98 @@
+/* The pipeline: verify -> optimise -> back end. One page, on purpose.
+ *
+ * In: a function of a front end or of the graph. Out: a counted kernel, from the cache where an equal
+ * function was compiled before. SIMT_VERIFY=1 (and every debug build) verifies between the passes;
+ * SIMT_DUMP=ir,opt,asm shows stages: the function as it came, after each pass, and the back end's name.
+ */
+#include "opt/opt.h"
+#include "runtime/internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void dump(simt_runtime *rt, const char *stage, const ir_func *f) {
+    if (rt->dump == NULL) return;
+    strbuf text;
+    strbuf_init(&text);
+    if (f != NULL) ir_print(f, &text);
+    rt->dump(rt->dump_context, stage, strbuf_text(&text));
+    strbuf_deinit(&text);
+}
+
+/* As opt_run, with a dump after each pass. */
+static simt_status optimise_shown(simt_runtime *rt, ir_func *f, const opt_options *o) {
+#define PASS(id, default_on, meaning)                                      \
+    if (default_on || (opt_##id == opt_contract && o->contract)) {         \
+        SIMT_TRY(opt_##id(f));                                             \
+        if (o->verify) SIMT_TRY(ir_verify(f));                             \
+        dump(rt, #id, f);                                                  \
+    }
+#include "opt/passes.def"
+#undef PASS
+    return SIMT_OK;
+}
+
+static simt_status compile(simt_runtime *rt, ir_func *f, const runtime_compile_options *options, code **out) {
+    opt_options o = {.contract = options->contract, .verify = rt->verify};
+    backend_options b = {.block = {options->block[0], options->block[1], options->block[2]}};
+    dump(rt, "ir", f);
+    if (rt->verify) {
+        SIMT_TRY(ir_verify(f));
+        dump(rt, "verify", NULL);
+    }
+    SIMT_TRY(rt->dump != NULL ? optimise_shown(rt, f, &o) : opt_run(f, &o));
+    ir_func_renumber(f);
+    SIMT_TRY(rt->backend->compile(f, &b, out));
+    dump(rt, rt->backend->name, NULL);
+    return SIMT_OK;
+}
+
+static uint64_t key_of(const ir_func *f, const runtime_compile_options *o) {
+    uint64_t key = ir_hash(f);
+    for (int i = 0; i < 3; i++) key = (key ^ o->block[i]) * 0x9E3779B97F4A7C15u;
+    return key ^ o->contract ^ key >> 29;
+}
+
+static simt_status find_or_compile(simt_runtime *rt, ir_func *f, const runtime_compile_options *options, const char *text,
+                                   runtime_kernel **out) {
+    uint64_t key = key_of(f, options);
+    *out = cache_find(rt, key, text, options);
+    if (*out != NULL) return SIMT_OK;
+    cache_entry *e = calloc(1, sizeof *e);
+    if (e == NULL || (e->text = strdup(text)) == NULL) {
+        free(e);
+        return status_fail(SIMT_ERR_MEMORY, "no memory to compile kernel %s", f->name);
+    }
+    e->options = *options;
+    e->kernel = (runtime_kernel){.refs = 1, .key = key};
+    simt_status status = compile(rt, f, options, &e->kernel.code);
+    if (status != SIMT_OK) {
+        free(e->text);
+        free(e);
+        return status;
+    }
+    *out = cache_keep(rt, e);
+    return SIMT_OK;
+}
+
+simt_status runtime_compile(simt_runtime *rt, ir_func *f, const runtime_compile_options *options, runtime_kernel **out) {
+    strbuf text;
+    strbuf_init(&text);
+    ir_print(f, &text);
+    simt_status status;
+    if (text.failed || f->failed) status = status_fail(SIMT_ERR_MEMORY, "no memory to compile kernel %s", f->name);
+    else status = find_or_compile(rt, f, options, strbuf_text(&text), out);
+    strbuf_deinit(&text);
+    ir_func_free(f);
+    return status;
+}
+
+void runtime_kernel_ref(runtime_kernel *k) { __atomic_fetch_add(&k->refs, 1, __ATOMIC_RELAXED); }
+
+void runtime_kernel_unref(runtime_kernel *k) {
+    if (k == NULL || __atomic_fetch_sub(&k->refs, 1, __ATOMIC_ACQ_REL) != 1) return;
+    cache_entry *e = (cache_entry *)k;
+    k->code->destroy(k->code);
+    free(e->text);
+    free(e);
+}

@@ -1,0 +1,65 @@
+/* The runtime instance, and launches through it. */
+#include "runtime/internal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void dump_to_stderr(void *context, const char *stage, const char *text) {
+    fprintf(stderr, "; simt: %s\n%s%s", stage, text, *text != '\0' ? "\n" : "");
+    (void)context;
+}
+
+/* SIMT_DUMP=ir shows only the function as it came; with opt, also every pass. */
+static void dump_input_to_stderr(void *context, const char *stage, const char *text) {
+    if (strcmp(stage, "ir") == 0) dump_to_stderr(context, stage, text);
+}
+
+static bool wants_verify(void) {
+    const char *text = getenv("SIMT_VERIFY");
+#ifdef NDEBUG
+    return text != NULL && strcmp(text, "0") != 0;
+#else
+    return text == NULL || strcmp(text, "0") != 0;
+#endif
+}
+
+simt_status runtime_new(int threads, simt_runtime **out) {
+    simt_runtime *rt = calloc(1, sizeof *rt);
+    if (rt == NULL) return status_fail(SIMT_ERR_MEMORY, "no memory for the runtime");
+    simt_status status = device_cpu_new(threads, &rt->device);
+    if (status != SIMT_OK) {
+        free(rt);
+        return status;
+    }
+    rt->backend = &backend_vm;
+    rt->verify = wants_verify();
+    const char *text = getenv("SIMT_DUMP");
+    if (text != NULL && *text != '\0') rt->dump = strstr(text, "opt") != NULL || strstr(text, "asm") != NULL ? dump_to_stderr : dump_input_to_stderr;
+    pthread_mutex_init(&rt->lock, NULL);
+    *out = rt;
+    return SIMT_OK;
+}
+
+void runtime_free(simt_runtime *rt) {
+    if (rt == NULL) return;
+    cache_clear(rt);
+    rt->device->destroy(rt->device);
+    pthread_mutex_destroy(&rt->lock);
+    free(rt);
+}
+
+device *runtime_device(simt_runtime *rt) { return rt->device; }
+
+void runtime_set_dump(simt_runtime *rt, runtime_dump_sink sink, void *context) {
+    rt->dump = sink;
+    rt->dump_context = context;
+}
+
+simt_status runtime_launch(simt_runtime *rt, const runtime_kernel *k, const uint32_t grid[3], const uint64_t *args,
+                           size_t shared_bytes, code_fault *fault) {
+    const code *c = k->code;
+    code_launch launch = {.grid = {grid[0], grid[1], grid[2]}, .block = {c->block[0], c->block[1], c->block[2]},
+                          .args = args, .shared_bytes = shared_bytes};
+    return rt->device->launch(rt->device, c, &launch, fault);
+}
