@@ -113,19 +113,3 @@ COMPARE(LT_S, (S)x < (S)y, x > y)
 COMPARE(LE_S, (S)x <= (S)y, x >= y)
 COMPARE(LT_U, x < y, x < y)
 COMPARE(LE_U, x <= y, x <= y)
-
-/* Philox 4x32-10: word (a & 3) of block a >> 2 under key b */
-static inline u32 philox(u64 a, u64 b) {
-    u32 c0 = (u32)(a >> 2), c1 = (u32)(a >> 34), c2 = 0, c3 = 0;
-    u32 k0 = (u32)b, k1 = (u32)(b >> 32);
-    for (int r = 0; r < 10; r++) {
-        u64 p = (u64)c0 * 0xD2511F53u, q = (u64)c2 * 0xCD9E8D57u;
-        u32 n0 = (u32)(q >> 32) ^ c1 ^ k0, n2 = (u32)(p >> 32) ^ c3 ^ k1;
-        c0 = n0, c1 = (u32)q, c2 = n2, c3 = (u32)p;
-        k0 += 0x9E3779B9u, k1 += 0xBB67AE85u;
-    }
-    u32 low = (a & 1) != 0 ? c1 : c0, high = (a & 1) != 0 ? c3 : c2;
-    return (a & 2) != 0 ? high : low;
-}
-VM_BINARY(PHILOX_i64, u32, u64, u64, philox(x, y))
-VM_ROW(PHILOX) = {{[VM_I64] = VM_FORMS2(PHILOX_i64)}};

@@ -2,8 +2,6 @@
 #include "backend/vm/kernels.h"
 #include "devlib/vector.h"
 
-#include <math.h>
-
 #define STRING_(x) #x
 #define STRING(x)  STRING_(x)
 
@@ -20,21 +18,24 @@
         DEV_TABLE->name##_f64(d, a, n);                                                              \
     }                                                                                                \
     VM_ROW(ID) = {{[VM_F32] = {ID##_f32}, [VM_F64] = {ID##_f64}}};
-#define LIBM1(ID, name)                          \
-    VM_UNARY(ID##_f32, float, float, name##f(x)) \
-    VM_UNARY(ID##_f64, double, double, name(x))  \
-    VM_ROW(ID) = {{[VM_F32] = {ID##_f32}, [VM_F64] = {ID##_f64}}};
 DEV1(EXP, exp)
 DEV1(LOG, log)
 DEV1(SIN, sin)
 DEV1(COS, cos)
 DEV1(TANH, tanh)
-LIBM1(EXPM1, expm1)
-LIBM1(LOG1P, log1p)
-LIBM1(ERF, erf)
-VM_KERNEL(POW_f32, float, const float *a = pa, *b = pb; for (size_t i = 0; i < n; i++) d[i] = powf(a[i], b[i]);)
-VM_KERNEL(POW_f64, double, const double *a = pa, *b = pb; for (size_t i = 0; i < n; i++) d[i] = pow(a[i], b[i]);)
+DEV1(EXPM1, expm1)
+DEV1(LOG1P, log1p)
+DEV1(ERF, erf)
+static void POW_f32(void *d, const void *a, const void *b, const void *c, size_t n) { DEV_TABLE->pow_f32(d, a, b, n); }
+static void POW_f64(void *d, const void *a, const void *b, const void *c, size_t n) { DEV_TABLE->pow_f64(d, a, b, n); }
 VM_ROW(POW) = {{[VM_F32] = {POW_f32}, [VM_F64] = {POW_f64}}};
+static void PHILOX_vv(void *d, const void *a, const void *b, const void *c, size_t n) {
+    DEV_TABLE->philox_u32_seeds(d, a, b, n);
+}
+static void PHILOX_vs(void *d, const void *a, const void *b, const void *c, size_t n) {
+    DEV_TABLE->philox_u32(d, a, n, *(const uint64_t *)b);
+}
+VM_ROW(PHILOX) = {{[VM_I64] = {[VM_VV] = PHILOX_vv, [VM_VS] = PHILOX_vs}}};
 
 /* Operations that compile.c and exec.c handle without a loop of their own here. */
 #define NONE(id) VM_ROW(id) = {{{0}}};

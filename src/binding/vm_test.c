@@ -1,0 +1,212 @@
+/* _core.ir_run: compiles printed IR for the vm and launches it; the tests' way to the lower layers.
+ *
+ * ir_run(text, grid, block, args, shared=0, optimize=True, contract=False, isa=None, threads=None,
+ *        max_budget=None, repeat=0) -> None, or with repeat the best of that many launches in ns.
+ * args: int or float for scalar parameters, a writable buffer for pointers. A fault of the kernel is
+ * raised as IndexError(number, line, block, thread, values). max_budget: run on this thread without
+ * the device, giving the code at most that many loop rounds at a time.
+ */
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include "backend/backend.h"
+#include "device/device.h"
+#include "opt/opt.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { MOST_ARGS = 64, MOST_DEVICES = 16 };
+
+static PyObject *raise_status(void) {
+    if (PyErr_Occurred() != NULL) return NULL;
+    const simt_diag *d = status_get();
+    const char *name = status_exception(d->code);
+    PyObject *builtins = PyEval_GetBuiltins();
+    PyObject *type = builtins != NULL ? PyDict_GetItemString(builtins, name) : NULL;
+    PyErr_Format(type != NULL ? type : PyExc_RuntimeError, "%s", d->text);
+    return NULL;
+}
+
+static bool check_signals(void) {
+    PyGILState_STATE state = PyGILState_Ensure();
+    bool stop = PyErr_CheckSignals() != 0;
+    PyGILState_Release(state);
+    return stop;
+}
+
+/* One device per number of threads, kept. */
+static device *find_device(int threads) {
+    static device *devices[MOST_DEVICES];
+    if (threads < 0 || threads >= MOST_DEVICES) {
+        PyErr_SetString(PyExc_ValueError, "threads");
+        return NULL;
+    }
+    if (devices[threads] == NULL && device_cpu_new(threads, &devices[threads]) != SIMT_OK) raise_status();
+    return devices[threads];
+}
+
+static bool read_dims(PyObject *o, uint32_t out[3]) {
+    out[0] = out[1] = out[2] = 1;
+    if (PyLong_Check(o)) {
+        out[0] = (uint32_t)PyLong_AsUnsignedLong(o);
+        return PyErr_Occurred() == NULL;
+    }
+    return PyArg_ParseTuple(o, "I|II", &out[0], &out[1], &out[2]) != 0;
+}
+
+typedef struct arguments {
+    uint64_t slots[MOST_ARGS];
+    Py_buffer buffers[MOST_ARGS];
+    int nbuffers;
+} arguments;
+
+static void release_arguments(arguments *a) {
+    while (a->nbuffers > 0) PyBuffer_Release(&a->buffers[--a->nbuffers]);
+}
+
+static bool read_scalar(PyObject *o, ir_type type, uint64_t *slot) {
+    if (!ir_type_is_float(type)) {
+        *slot = PyLong_AsUnsignedLongLongMask(o);
+        if (ir_type_bits(type) < 64) *slot &= (1ull << ir_type_bits(type)) - 1;
+        return PyErr_Occurred() == NULL;
+    }
+    double x = PyFloat_AsDouble(o);
+    float f = (float)x;
+    if (PyErr_Occurred() != NULL) return false;
+    if (type == IR_F64) memcpy(slot, &x, sizeof x);
+    else if (type == IR_F32) memcpy(slot, &f, sizeof f);
+    else *slot = type == IR_F16 ? float_to_half(f) : float_to_bfloat(f);
+    return true;
+}
+
+static bool read_arguments(const ir_func *f, PyObject *args, arguments *a) {
+    Py_ssize_t n = PySequence_Size(args);
+    if (n != (Py_ssize_t)f->body.nparams || n > MOST_ARGS) {
+        if (PyErr_Occurred() == NULL) PyErr_Format(PyExc_TypeError, "the kernel has %u parameters", f->body.nparams);
+        return false;
+    }
+    for (Py_ssize_t i = 0; i < n; i++) {
+        PyObject *o = PySequence_GetItem(args, i);
+        if (o == NULL) return false;
+        bool ok;
+        if (ir_type_is_ptr(f->body.params[i].type)) {
+            Py_buffer *b = &a->buffers[a->nbuffers];
+            ok = PyObject_GetBuffer(o, b, PyBUF_SIMPLE | PyBUF_WRITABLE) == 0;
+            if (ok) a->nbuffers++;
+            if (ok) a->slots[i] = (uint64_t)(uintptr_t)b->buf;
+        } else {
+            ok = read_scalar(o, f->body.params[i].type, &a->slots[i]);
+        }
+        Py_DECREF(o);
+        if (!ok) return false;
+    }
+    return true;
+}
+
+static PyObject *raise_fault(const code *c, const code_fault *f) {
+    PyErr_Format(PyExc_IndexError, "kernel %s: fault %u, line %u, block %llu, thread %u, values %lld %lld %lld %lld", c->name,
+                 f->number, f->line, (unsigned long long)f->block, f->thread, (long long)f->values[0], (long long)f->values[1],
+                 (long long)f->values[2], (long long)f->values[3]);
+    return NULL;
+}
+
+static simt_status run_in_steps(const code *c, const code_launch *launch, int64_t most, code_fault *fault) {
+    void *frame = NULL;
+    if (posix_memalign(&frame, 64, c->frame_bytes + launch->shared_bytes + 64) != 0) return status_fail(SIMT_ERR_MEMORY, "frame");
+    memset(frame, 0, 64);
+    uint64_t n = (uint64_t)launch->grid[0] * launch->grid[1] * launch->grid[2];
+    for (uint64_t b = 0; b < n; b++) {
+        bool resume = false;
+        for (int64_t budget = most; c->run(c, launch, frame, b, resume, &budget, fault) == CODE_YIELD; budget = most) resume = true;
+    }
+    free(frame);
+    return SIMT_OK;
+}
+
+static uint64_t now_ns(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+typedef struct run_options {
+    uint32_t grid[3], block[3];
+    size_t shared;
+    long long budget, repeat;
+} run_options;
+
+static PyObject *launch_code(const code *c, device *d, const uint64_t *slots, const run_options *o) {
+    code_launch launch = {.args = slots, .shared_bytes = o->shared};
+    memcpy(launch.grid, o->grid, sizeof launch.grid);
+    memcpy(launch.block, o->block, sizeof launch.block);
+    code_fault fault = {0};
+    simt_status status = SIMT_OK;
+    uint64_t best = UINT64_MAX;
+    Py_BEGIN_ALLOW_THREADS
+    for (long long i = 0; i <= o->repeat && status == SIMT_OK; i++) {
+        uint64_t start = now_ns();
+        int inner = o->repeat > 1000 ? 100 : 1;
+        for (int k = 0; k < inner && status == SIMT_OK; k++)
+            status = o->budget > 0 ? run_in_steps(c, &launch, o->budget, &fault) : d->launch(d, c, &launch, &fault);
+        uint64_t ns = (now_ns() - start) / (uint64_t)inner;
+        best = ns < best ? ns : best;
+    }
+    Py_END_ALLOW_THREADS
+    if (status != SIMT_OK) return raise_status();
+    if (fault.set) return raise_fault(c, &fault);
+    if (o->repeat > 0) return PyLong_FromUnsignedLongLong(best);
+    Py_RETURN_NONE;
+}
+
+static simt_status prepare(ir_func *f, bool optimize, bool contract) {
+    SIMT_TRY(ir_verify(f));
+    opt_options o = {.contract = contract, .verify = true};
+    if (optimize) SIMT_TRY(opt_run(f, &o));
+    ir_func_renumber(f);
+    return SIMT_OK;
+}
+
+static PyObject *ir_run(PyObject *self, PyObject *positional, PyObject *named) {
+    static char *names[] = {"text", "grid", "block", "args", "shared", "optimize", "contract", "isa", "threads", "max_budget", "repeat", NULL};
+    const char *text, *isa = NULL;
+    PyObject *grid, *block, *args, *budget = Py_None, *threads = Py_None;
+    int optimize = 1, contract = 0;
+    Py_ssize_t shared = 0;
+    run_options o = {0};
+    if (!PyArg_ParseTupleAndKeywords(positional, named, "sOOO|nppzOOL", names, &text, &grid, &block, &args, &shared, &optimize,
+                                     &contract, &isa, &threads, &budget, &o.repeat))
+        return NULL;
+    if (!read_dims(grid, o.grid) || !read_dims(block, o.block)) return NULL;
+    o.shared = (size_t)shared;
+    if (budget != Py_None) o.budget = PyLong_AsLongLong(budget);
+    device *d = find_device(threads == Py_None ? 0 : (int)PyLong_AsLong(threads));
+    if (d == NULL || PyErr_Occurred() != NULL) return NULL;
+    ir_func *f = NULL;
+    code *c = NULL;
+    arguments a = {.nbuffers = 0};
+    backend_options b = {.isa = isa};
+    memcpy(b.block, o.block, sizeof b.block);
+    PyObject *result = NULL;
+    simt_status status = ir_parse(text, &f);
+    if (status == SIMT_OK) status = prepare(f, optimize != 0, contract != 0);
+    if (status == SIMT_OK) status = backend_vm.compile(f, &b, &c);
+    if (status != SIMT_OK) raise_status();
+    else if (read_arguments(f, args, &a)) result = launch_code(c, d, a.slots, &o);
+    release_arguments(&a);
+    if (c != NULL) c->destroy(c);
+    if (f != NULL) ir_func_free(f);
+    (void)self;
+    return result;
+}
+
+static PyMethodDef methods[] = {
+    {"ir_run", (PyCFunction)(void (*)(void))ir_run, METH_VARARGS | METH_KEYWORDS, "Compiles and launches printed IR (for tests)."},
+    {NULL, NULL, 0, NULL},
+};
+
+int binding_add_vm(PyObject *module) {
+    device_set_interrupt_check(check_signals);
+    return PyModule_AddFunctions(module, methods);
+}
