@@ -99,27 +99,32 @@ bool binding_to_array(PyObject *o, bool has_dtype, dtype dt, graph_face face, dt
 /* Shares the memory of an object with the buffer protocol or __array_interface__ (writable if it is);
  * tri-state (0: has neither, or a type that we have not). The storage is exposed. */
 int binding_share_memory(PyObject *o, array **out);
+/* array_from_foreign for any strides. Takes the owner: it is released on failure too. */
+bool binding_share(dtype dt, const int64_t *shape, const int64_t *strides, int ndim, char *data,
+                   void (*release)(void *), void *owner, array **out);
+bool binding_integer_fits(scalar s, dtype dt); /* an integer goes into dt without wrapping */
 /* Nested lists of Python numbers (0-d: the number). */
 PyObject *binding_tolist(array *a);
 
 /* ---- index.c ---- */
 
-/* A key, taken apart:  view = array_slice_view(a, items, nitems); when front: the view's axes that have an
- * index are moved to the front (NumPy's rule for separated indices);  then, when nindices > 0,
- * array_index_get(view, index, nindices). Integer indices are arrays of int64 (masks have become
- * such: they are evaluated here). */
+/* A key, taken apart. x[key] is
+ *     binding_key_view (slices; NumPy's rule for separated indices moves the indexed axes to the front),
+ *     then, when nindices > 0, array_index_get(view, index, n) with n = binding_key_indices(&k, index).
+ * Integer indices are arrays of int64; masks have become such (they are evaluated here). */
 typedef struct binding_key {
     array_slice items[2 * ARRAY_MAX_NDIM];
     int nitems;
-    array *index[2 * ARRAY_MAX_NDIM]; /* per axis of the view; NULL: the whole axis */
+    array *index[2 * ARRAY_MAX_NDIM]; /* owned; per axis of the sliced view; NULL: the whole axis */
     int nindices;                     /* 0: basic indexing only */
     bool front;
-    array *mask; /* the key is one bool array over the first mask->ndim axes: index is made when asked */
 } binding_key;
 bool binding_key_parse(array *a, PyObject *key, graph_face face, binding_key *out);
 void binding_key_deinit(binding_key *k);
 /* The view (basic part and `front`), a new reference; for a key with only basic parts it is the result. */
 simt_status binding_key_view(array *a, const binding_key *k, array **out);
+/* The indices per axis of that view, borrowed (index: room for 2 * ARRAY_MAX_NDIM); returns how many. */
+int binding_key_indices(const binding_key *k, array **index);
 /* All of it. */
 bool binding_get_item(array *a, PyObject *key, graph_face face, array **out);
 bool binding_set_item(array *a, PyObject *key, const operand *value, graph_face face);
@@ -132,6 +137,30 @@ PyObject *binding_to_dlpack(array *a, bool versioned);
 bool binding_from_dlpack(PyObject *o, array **out);
 /* An object with the buffer protocol that shares a's memory (evaluated, exposed). */
 PyObject *binding_export_buffer(array *a, bool writable);
+
+/* ---- random_functions.c ---- */
+
+extern PyTypeObject binding_generator_type;       /* simt._core.Generator */
+random_state *binding_random_state(PyObject *o); /* borrowed; NULL: TypeError is set */
+
+/* ---- numpy_ops.c: the cupy face's operations on Python objects ---- */
+
+/* An elementwise row on n objects; out and dtype may be NULL or None. */
+PyObject *binding_elementwise(array_op op, PyObject *const *objects, int n, PyObject *out, PyObject *dtype_object);
+PyObject *binding_operate(array_op op, const operand *in, int n, PyObject *out); /* on operands; out may be NULL */
+/* `name` as in the method table: sum, ..., mean, var, std. All arguments but a may be NULL. */
+typedef enum reduction {
+    REDUCE_SUM, REDUCE_PROD, REDUCE_MAX, REDUCE_MIN, REDUCE_ANY, REDUCE_ALL, REDUCE_ARGMAX, REDUCE_ARGMIN,
+    REDUCE_MEAN, REDUCE_VAR, REDUCE_STD
+} reduction;
+PyObject *binding_reduce(reduction kind, array *a, PyObject *axis, PyObject *dtype_object, PyObject *out,
+                         PyObject *ddof, PyObject *keepdims);
+/* The array of an ndarray argument (borrowed), or NULL with CuPy's TypeError. */
+array *binding_get_ndarray(PyObject *o);
+/* A result into `out` (an ndarray, None or NULL): takes `made`, returns out or the wrapped array. */
+PyObject *binding_into_out(array *made, PyObject *out);
+PyObject *binding_to_numpy(array *a); /* a new numpy.ndarray */
+extern PyMethodDef binding_ndarray_methods[];
 
 /* ---- what the module is made of ---- */
 

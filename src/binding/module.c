@@ -1,12 +1,17 @@
-#include <Python.h>
+/* simt._core: the extension module. Its parts add themselves, one function each. */
+#include "binding/binding.h"
 
-int binding_add_vm(PyObject *module);
+int binding_add_vm(PyObject *module); /* vm_test.c */
 
-static struct PyModuleDef module_def = {PyModuleDef_HEAD_INIT, .m_name = "simt._core",
-                                        .m_size = -1};
+static struct PyModuleDef module_def = {PyModuleDef_HEAD_INIT, .m_name = "simt._core", .m_size = -1};
 
 PyMODINIT_FUNC PyInit__core(void) {
     PyObject *module = PyModule_Create(&module_def);
-    if (module != NULL && binding_add_vm(module) != 0) Py_CLEAR(module);
-    return module;
+    if (!module) return NULL;
+    binding_install_hooks();
+    if (binding_add_array_types(module) && binding_add_functions(module) && binding_add_random(module) &&
+        binding_add_exchange(module) && binding_add_vm(module) == 0)
+        return module;
+    Py_DECREF(module);
+    return NULL;
 }

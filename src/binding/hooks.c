@@ -1,0 +1,143 @@
+/* What array/ and device/ ask Python for: the GIL, the user's line, OpenBLAS's path, Ctrl-C; and the
+ * safe release of Python objects that own memory shared with arrays. */
+#include "binding/binding.h"
+
+#include <frameobject.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "device/device.h"
+
+/* ---- the GIL ---- */
+
+static void *gil_drop(void) { return PyEval_SaveThread(); }
+static void gil_take(void *token) { PyEval_RestoreThread(token); }
+
+/* Runs any Python signal handlers; true when one raised (the exception stays set for binding_raise). */
+static bool interrupt_check(void) {
+    PyGILState_STATE state = PyGILState_Ensure();
+    bool stop = PyErr_CheckSignals() != 0;
+    PyGILState_Release(state);
+    return stop;
+}
+
+/* array/ calls this after unlocking, from a thread that may or may not have the GIL. */
+void binding_release_object(void *owner) {
+    if (!Py_IsInitialized()) return;
+    PyGILState_STATE state = PyGILState_Ensure();
+    PyObject *type, *value, *traceback; /* a destructor must not lose the caller's exception */
+    PyErr_Fetch(&type, &value, &traceback);
+    Py_DECREF((PyObject *)owner);
+    PyErr_Restore(type, value, traceback);
+    PyGILState_Release(state);
+}
+
+/* ---- the user's line ---- */
+
+/* The folder of the package with a slash at the end, from the extension's own file name. */
+static char package_folder[1024];
+
+static bool is_ours(PyCodeObject *code) {
+    Py_ssize_t length;
+    const char *name = PyUnicode_AsUTF8AndSize(code->co_filename, &length);
+    if (!name) {
+        PyErr_Clear();
+        return false;
+    }
+    size_t n = strlen(package_folder);
+    return n && strncmp(name, package_folder, n) == 0;
+}
+
+/* The innermost frame outside the package. */
+static void position(char *file, size_t size, int *line) {
+    file[0] = '\0';
+    *line = 0;
+    PyFrameObject *frame = PyEval_GetFrame();
+    Py_XINCREF(frame);
+    while (frame) {
+        PyCodeObject *code = PyFrame_GetCode(frame);
+        if (!is_ours(code)) {
+            const char *name = PyUnicode_AsUTF8(code->co_filename);
+            snprintf(file, size, "%s", name ? name : "");
+            *line = PyFrame_GetLineNumber(frame);
+            PyErr_Clear();
+            Py_DECREF(code);
+            Py_DECREF(frame);
+            return;
+        }
+        Py_DECREF(code);
+        PyFrameObject *back = PyFrame_GetBack(frame);
+        Py_DECREF(frame);
+        frame = back;
+    }
+}
+
+/* ---- OpenBLAS ---- */
+
+/* The library inside the package scipy_openblas32, found without importing it. */
+static bool find_in_folder(PyObject *folder, char *to, size_t size) {
+    const char *text = PyUnicode_Check(folder) ? PyUnicode_AsUTF8(folder) : NULL;
+    if (!text) {
+        PyErr_Clear();
+        return false;
+    }
+    static const char *const endings[] = {"so", "dylib"};
+    for (int i = 0; i < 2; i++) {
+        snprintf(to, size, "%s/scipy_openblas32/lib/libscipy_openblas.%s", text[0] ? text : ".", endings[i]);
+        if (access(to, R_OK) == 0) return true;
+    }
+    return false;
+}
+
+static const char *blas_path(void) {
+    static char path[1200];
+    const char *asked = getenv("SIMT_BLAS");
+    if (asked && *asked) return asked;
+    if (path[0]) return path;
+    PyGILState_STATE state = PyGILState_Ensure();
+    PyObject *folders = PySys_GetObject("path"); /* borrowed */
+    Py_ssize_t n = folders && PyList_Check(folders) ? PyList_GET_SIZE(folders) : 0;
+    bool found = false;
+    for (Py_ssize_t i = 0; i < n && !found; i++)
+        found = find_in_folder(PyList_GET_ITEM(folders, i), path, sizeof path);
+    if (!found) path[0] = '\0';
+    PyGILState_Release(state);
+    return found ? path : NULL;
+}
+
+/* ---- start ---- */
+
+static void find_package_folder(void) {
+    PyObject *module = PyImport_ImportModule("simt");
+    PyObject *file = module ? PyObject_GetAttrString(module, "__file__") : NULL;
+    const char *text = file ? PyUnicode_AsUTF8(file) : NULL;
+    if (text) snprintf(package_folder, sizeof package_folder, "%s", text);
+    char *slash = strrchr(package_folder, '/');
+    if (slash) slash[1] = '\0';
+    Py_XDECREF(file);
+    Py_XDECREF(module);
+    PyErr_Clear();
+}
+
+void binding_install_hooks(void) {
+    find_package_folder();
+    array_set_gil_hooks(gil_drop, gil_take);
+    array_set_position_hook(position);
+    array_set_blas_path_hook(blas_path);
+    device_set_interrupt_check(interrupt_check);
+}
+
+bool binding_start(void) {
+    static bool started;
+    if (__builtin_expect(started, 1)) return true;
+    if (!binding_ok(array_context_init())) return false;
+    started = true;
+    return true;
+}
+
+bool binding_lenient(void) {
+    const char *asked = getenv("SIMT_LENIENT");
+    return asked && *asked && strcmp(asked, "0") != 0;
+}
