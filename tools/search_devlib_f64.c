@@ -1,0 +1,75 @@
+// Searches for the largest errors of the float64 device math against libquadmath, millions of
+// points a region: far more than mpmath can do. Prints "name region-low region-high ulp input".
+// tools/measure_devlib.py --full compiles and runs it (argument: points a region).
+#include "devlib/math_f64.h"
+
+#include <math.h>
+#include <quadmath.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static uint64_t state = 88172645463325252ull;
+
+// xorshift64 (Marsaglia): good enough to pick points
+static double uniform(double low, double high) {
+    state ^= state << 13;
+    state ^= state >> 7;
+    state ^= state << 17;
+    return low + (high - low) * (double)(state >> 11) * 0x1p-53;
+}
+
+static double ulp_error(double got, __float128 want) {
+    int e;
+    frexpq(want, &e);
+    if (e > 1024) return 0; // borders are the tests' business
+    return (double)(fabsq((__float128)got - want) / ldexpq(1, (e < -1021 ? -1021 : e) - 53));
+}
+
+#define SEARCH(name, low, high)                                                          \
+    do {                                                                                 \
+        double most = 0, where = 0;                                                      \
+        for (long i = 0; i < points; i++) {                                              \
+            double x = uniform(low, high);                                               \
+            double e = ulp_error(dev_##name##_f64(x), name##q(x));                       \
+            where = e > most ? x : where;                                                \
+            most = e > most ? e : most;                                                  \
+        }                                                                                \
+        printf("%s %g %g %.4f %a\n", #name, (double)(low), (double)(high), most, where); \
+    } while (0)
+
+static void search_pow(long points, double low, double high) {
+    double most = 0, at_x = 0, at_y = 0;
+    for (long i = 0; i < points; i++) {
+        double x = uniform(low, high), y = uniform(-709.7, 709.7) / log(x);
+        double e = ulp_error(dev_pow_f64(x, y), powq(x, y));
+        at_x = e > most ? x : at_x;
+        at_y = e > most ? y : at_y;
+        most = e > most ? e : most;
+    }
+    printf("pow %g %g %.4f %a %a\n", low, high, most, at_x, at_y);
+}
+
+int main(int count, char **words) {
+    long points = count > 1 ? atol(words[1]) : 100000;
+    SEARCH(exp, -745, 709.7);
+    SEARCH(exp, -1, 1);
+    SEARCH(expm1, -40, 40);
+    SEARCH(expm1, -1, 1);
+    SEARCH(expm1, 0.34, 0.5);
+    SEARCH(log, 0.5, 2);
+    SEARCH(log, 0, 1e5);
+    SEARCH(log1p, -0.99, 3);
+    SEARCH(log1p, 0.4, 0.5);
+    SEARCH(log1p, -0.35, -0.25);
+    SEARCH(sin, -10, 10);
+    SEARCH(sin, -1e5, 1e5);
+    SEARCH(cos, -10, 10);
+    SEARCH(cos, -1e5, 1e5);
+    SEARCH(tanh, -3, 3);
+    SEARCH(tanh, 0.95, 1.1);
+    SEARCH(erf, -3, 3);
+    SEARCH(erf, 0.9, 1.1);
+    search_pow(points, 0.7, 1.42);
+    search_pow(points, 0, 100);
+    return 0;
+}
