@@ -16,8 +16,9 @@
     if (!binding_parse_args(function, args, nargs, kwnames, names, NNAMES, npositional, nrequired, values)) \
         return NULL;
 
-static PyObject *wrap(simt_status status, array *made) {
-    return binding_ok(status) ? binding_wrap(made) : NULL;
+/* made is set by the call whose status is the first argument. */
+static PyObject *wrap(simt_status status, array *const *made) {
+    return binding_ok(status) ? binding_wrap(*made) : NULL;
 }
 
 static bool check_order(PyObject *order) {
@@ -44,14 +45,14 @@ METHOD(reshape) {
         if (!check_order(args[nargs + k])) return NULL;
     }
     if (!binding_args_to_shape(args, nargs, "shape", shape, &ndim)) return NULL;
-    return wrap(array_reshape(SELF, shape, ndim, &made), made);
+    return wrap(array_reshape(SELF, shape, ndim, &made), &made);
 }
 
 METHOD(transpose) {
     array *a = SELF, *made = NULL;
     int64_t given[ARRAY_MAX_NDIM];
     int n, axes[ARRAY_MAX_NDIM];
-    if (nargs == 0 || (nargs == 1 && args[0] == Py_None)) return wrap(array_transpose(a, NULL, &made), made);
+    if (nargs == 0 || (nargs == 1 && args[0] == Py_None)) return wrap(array_transpose(a, NULL, &made), &made);
     if (!binding_args_to_shape(args, nargs, "axes", given, &n)) return NULL;
     if (n != a->ndim) {
         PyErr_SetString(PyExc_ValueError, "axes don't match array");
@@ -71,7 +72,7 @@ METHOD(transpose) {
         seen |= 1u << axis;
         axes[d] = (int)axis;
     }
-    return wrap(array_transpose(a, axes, &made), made);
+    return wrap(array_transpose(a, axes, &made), &made);
 }
 
 METHOD(swapaxes) {
@@ -83,7 +84,7 @@ METHOD(swapaxes) {
     for (int d = 0; d < a->ndim; d++) axes[d] = d;
     axes[x] = y;
     axes[y] = x;
-    return wrap(array_transpose(a, axes, &made), made);
+    return wrap(array_transpose(a, axes, &made), &made);
 }
 
 METHOD(squeeze) {
@@ -100,14 +101,14 @@ METHOD(squeeze) {
         }
         mask &= ~(1u << d);
     }
-    return wrap(array_squeeze(a, mask, &made), made);
+    return wrap(array_squeeze(a, mask, &made), &made);
 }
 
 METHOD(ravel) {
     PARSE("ravel", 1, 0, "order")
     int64_t flat = -1;
     array *made = NULL;
-    return check_order(values[0]) ? wrap(array_reshape(SELF, &flat, 1, &made), made) : NULL;
+    return check_order(values[0]) ? wrap(array_reshape(SELF, &flat, 1, &made), &made) : NULL;
 }
 
 METHOD(flatten) {
@@ -117,7 +118,7 @@ METHOD(flatten) {
     if (!check_order(values[0]) || !binding_ok(array_copy(SELF, &copy))) return NULL;
     simt_status status = array_reshape(copy, &flat, 1, &made);
     array_unref(copy);
-    return wrap(status, made);
+    return wrap(status, &made);
 }
 
 METHOD(view) {
@@ -141,7 +142,7 @@ METHOD(view) {
         shape[last] = shape[last] * old / new;
         strides[last] = new;
     }
-    return wrap(array_view_strided(a, dt, shape, strides, a->ndim, 0, &made), made);
+    return wrap(array_view_strided(a, dt, shape, strides, a->ndim, 0, &made), &made);
 }
 
 METHOD(repeat) {
@@ -164,13 +165,13 @@ METHOD(astype) {
     int copy = values[4] ? PyObject_IsTrue(values[4]) : 1;
     if (copy < 0) return NULL;
     if (!copy && dt == SELF->dt) return Py_NewRef(self);
-    return wrap(array_astype(SELF, dt, &made), made);
+    return wrap(array_astype(SELF, dt, &made), &made);
 }
 
 METHOD(copy) {
     PARSE("copy", 1, 0, "order")
     array *made = NULL;
-    return check_order(values[0]) ? wrap(array_copy(SELF, &made), made) : NULL;
+    return check_order(values[0]) ? wrap(array_copy(SELF, &made), &made) : NULL;
 }
 
 METHOD(fill) {
@@ -406,7 +407,7 @@ static PyObject *method_dlpack_device(PyObject *self, PyObject *unused) { return
 
 static PyObject *method_deepcopy(PyObject *self, PyObject *memo) {
     array *made = NULL;
-    return wrap(array_copy(SELF, &made), made);
+    return wrap(array_copy(SELF, &made), &made);
 }
 
 #define FAST(name) {#name, (PyCFunction)(void (*)(void))method_##name, METH_FASTCALL | METH_KEYWORDS, NULL}

@@ -14,8 +14,9 @@
     if (!binding_parse_args(function, args, nargs, kwnames, names, NNAMES, npositional, nrequired, values)) \
         return NULL;
 
-static PyObject *wrap(simt_status status, array *made) {
-    return binding_ok(status) ? binding_wrap(made) : NULL;
+/* made is set by the call whose status is the first argument. */
+static PyObject *wrap(simt_status status, array *const *made) {
+    return binding_ok(status) ? binding_wrap(*made) : NULL;
 }
 
 /* ---- the elementwise rows ---- */
@@ -148,7 +149,7 @@ FUNCTION(make_array) {
     array *wide = NULL;
     simt_status status = array_reshape(made, shape, (int)ndmin, &wide);
     array_unref(made);
-    return wrap(status, wide);
+    return wrap(status, &wide);
 }
 
 static bool shape_and_dtype(PyObject *shape_object, PyObject *dtype_object, int64_t *shape, int *ndim, dtype *dt) {
@@ -164,7 +165,7 @@ FUNCTION(make_empty) {
     dtype dt = DT_F64;
     array *made = NULL;
     if (!shape_and_dtype(values[0], values[1], shape, &ndim, &dt)) return NULL;
-    return wrap(array_empty(dt, shape, ndim, &made), made);
+    return wrap(array_empty(dt, shape, ndim, &made), &made);
 }
 
 static PyObject *filled(PyObject *shape_object, PyObject *dtype_object, int64_t value) {
@@ -173,7 +174,7 @@ static PyObject *filled(PyObject *shape_object, PyObject *dtype_object, int64_t 
     dtype dt = DT_F64;
     array *made = NULL;
     if (!shape_and_dtype(shape_object, dtype_object, shape, &ndim, &dt)) return NULL;
-    return wrap(array_full(dt, shape, ndim, (scalar){.kind = 'I', .i = value}, &made), made);
+    return wrap(array_full(dt, shape, ndim, (scalar){.kind = 'I', .i = value}, &made), &made);
 }
 FUNCTION(make_zeros) {
     PARSE("zeros", 3, 1, "shape", "dtype", "order")
@@ -205,7 +206,7 @@ FUNCTION(make_full) {
         PyErr_Format(PyExc_OverflowError, "Python integer %R out of bounds for %s", values[1], dtype_table[dt].name);
         return NULL;
     }
-    if (!value.a) return wrap(array_full(dt, shape, ndim, value.s, &made), made);
+    if (!value.a) return wrap(array_full(dt, shape, ndim, value.s, &made), &made);
     bool ok = binding_ok(array_empty(dt, shape, ndim, &made)) && binding_ok(array_assign(made, &value, FACE_NUMPY));
     array_unref(value.a);
     return ok ? binding_wrap(made) : NULL;
@@ -254,7 +255,7 @@ FUNCTION(make_arange) {
     if (!has) dt = floats ? DT_F64 : DT_I64;
     if (floats) /* NumPy steps by the rounded difference of the first two elements */
         for (int i = 0; i < 3; i += 2) part[i] = (scalar){.kind = 'F', .f = scalar_value(part[i])};
-    return wrap(array_arange(dt, part[0], part[2], count, &made), made);
+    return wrap(array_arange(dt, part[0], part[2], count, &made), &made);
 }
 
 FUNCTION(make_linspace) {
@@ -308,7 +309,7 @@ FUNCTION(make_eye) {
     if (values[1] && values[1] != Py_None && !binding_to_int64(values[1], &columns)) return NULL;
     if (values[2] && !binding_to_int64(values[2], &diagonal)) return NULL;
     if (!binding_to_dtype_or_none(values[3], &has, &dt)) return NULL;
-    return wrap(array_eye(dt, rows, columns, diagonal, &made), made);
+    return wrap(array_eye(dt, rows, columns, diagonal, &made), &made);
 }
 
 /* ---- joining, shapes, products ---- */
@@ -382,7 +383,7 @@ FUNCTION(broadcast_to) {
     int64_t shape[ARRAY_MAX_NDIM];
     int ndim;
     if (!a || !binding_to_shape(values[1], "shape", shape, &ndim)) return NULL;
-    return wrap(array_broadcast_to(a, shape, ndim, &made), made);
+    return wrap(array_broadcast_to(a, shape, ndim, &made), &made);
 }
 
 FUNCTION(expand_dims) {
@@ -390,7 +391,7 @@ FUNCTION(expand_dims) {
     array *a = binding_get_ndarray(values[0]), *made = NULL;
     int axis;
     if (!a || !binding_to_axis(values[1], a->ndim + 1, FACE_NUMPY, &axis)) return NULL;
-    return wrap(array_expand_dims(a, axis, &made), made);
+    return wrap(array_expand_dims(a, axis, &made), &made);
 }
 
 FUNCTION(take_along_axis) {
@@ -403,10 +404,10 @@ FUNCTION(take_along_axis) {
         if (!binding_ok(array_reshape(a, &(int64_t){-1}, 1, &line))) return NULL;
         simt_status status = array_take_along_axis(line, index, 0, &made);
         array_unref(line);
-        return wrap(status, made);
+        return wrap(status, &made);
     }
     if (!binding_to_axis(values[2], a->ndim, FACE_NUMPY, &axis)) return NULL;
-    return wrap(array_take_along_axis(a, index, axis, &made), made);
+    return wrap(array_take_along_axis(a, index, axis, &made), &made);
 }
 
 FUNCTION(matmul) {

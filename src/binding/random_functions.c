@@ -91,8 +91,9 @@ static bool float_dtype(dtype dt) {
     return false;
 }
 
-static PyObject *wrap(simt_status status, array *made) {
-    return binding_ok(status) ? binding_wrap(made) : NULL;
+/* made is set by the call whose status is the first argument. */
+static PyObject *wrap(simt_status status, array *const *made) {
+    return binding_ok(status) ? binding_wrap(*made) : NULL;
 }
 
 METHOD(uniform) {
@@ -105,7 +106,7 @@ METHOD(uniform) {
     if (!to_double(values[0], 0, &low) || !to_double(values[1], 1, &high) ||
         !size_and_dtype(values[2], values[3], DT_F64, shape, &ndim, &dt) || !float_dtype(dt))
         return NULL;
-    return wrap(array_random_uniform(STATE, dt, low, high, shape, ndim, &made), made);
+    return wrap(array_random_uniform(STATE, dt, low, high, shape, ndim, &made), &made);
 }
 
 METHOD(normal) {
@@ -122,7 +123,7 @@ METHOD(normal) {
         PyErr_SetString(PyExc_ValueError, "scale < 0");
         return NULL;
     }
-    return wrap(array_random_normal(STATE, dt, mean, std, shape, ndim, &made), made);
+    return wrap(array_random_normal(STATE, dt, mean, std, shape, ndim, &made), &made);
 }
 
 METHOD(integers) {
@@ -144,7 +145,7 @@ METHOD(integers) {
         PyErr_Format(PyExc_ValueError, "%s is out of bounds for %s", high > 0 ? "high" : "low", dtype_table[dt].name);
         return NULL;
     }
-    return wrap(array_random_integers(STATE, dt, low, high, shape, ndim, &made), made);
+    return wrap(array_random_integers(STATE, dt, low, high, shape, ndim, &made), &made);
 }
 
 static PyObject *generator_permutation(PyObject *self, PyObject *count) {
@@ -155,7 +156,7 @@ static PyObject *generator_permutation(PyObject *self, PyObject *count) {
         PyErr_SetString(PyExc_ValueError, "n must be non-negative");
         return NULL;
     }
-    return wrap(array_random_permutation(STATE, n, &made), made);
+    return wrap(array_random_permutation(STATE, n, &made), &made);
 }
 
 #define FAST(name) {#name, (PyCFunction)(void (*)(void))generator_##name, METH_FASTCALL | METH_KEYWORDS, NULL}

@@ -1,0 +1,208 @@
+"""The cupy face: CuPy's names on simt's arrays (NumPy's semantics, computed when looked at).
+
+NumPy is imported only when its types are asked for (float32, x.dtype) or arrays are copied out.
+"""
+
+from simt import _core
+from simt._core import (  # noqa: F401
+    arange,
+    array,
+    concatenate,
+    empty,
+    eye,
+    full,
+    linspace,
+    ndarray,
+    ones,
+    stack,
+    take_along_axis,
+    zeros,
+)
+from simt._missing import module_hooks as _module_hooks
+
+from . import _array as _array_module  # noqa: F401 (adds methods to ndarray)
+from . import cuda, linalg, random  # noqa: F401
+from ._creation import (  # noqa: F401
+    asanyarray,
+    asarray,
+    ascontiguousarray,
+    asnumpy,
+    copy,
+    diag,
+    diagonal,
+    empty_like,
+    from_dlpack,
+    frombuffer,
+    fromiter,
+    full_like,
+    identity,
+    load,
+    logspace,
+    meshgrid,
+    ones_like,
+    save,
+    savez,
+    tri,
+    tril,
+    triu,
+    zeros_like,
+)
+from ._manipulation import (  # noqa: F401
+    append,
+    array_split,
+    atleast_1d,
+    atleast_2d,
+    atleast_3d,
+    broadcast_arrays,
+    broadcast_shapes,
+    broadcast_to,
+    column_stack,
+    copyto,
+    dsplit,
+    dstack,
+    expand_dims,
+    flip,
+    fliplr,
+    flipud,
+    hsplit,
+    hstack,
+    moveaxis,
+    pad,
+    ravel,
+    repeat,
+    reshape,
+    roll,
+    rollaxis,
+    rot90,
+    split,
+    squeeze,
+    swapaxes,
+    tile,
+    transpose,
+    vsplit,
+    vstack,
+)
+from ._math import (  # noqa: F401
+    allclose,
+    argwhere,
+    around,
+    array_equal,
+    average,
+    clip,
+    compress,
+    cosh,
+    count_nonzero,
+    cumsum,
+    deg2rad,
+    diff,
+    dot,
+    flatnonzero,
+    hypot,
+    indices,
+    inner,
+    isclose,
+    kron,
+    logaddexp,
+    matmul,
+    nan_to_num,
+    nanmean,
+    nansum,
+    ndim,
+    nonzero,
+    outer,
+    ptp,
+    rad2deg,
+    shape,
+    sinh,
+    size,
+    take,
+    tensordot,
+    trace,
+    unravel_index,
+    vdot,
+    where,
+)
+
+__version__ = "13.6.0+simt"
+
+newaxis = None
+pi = 3.141592653589793
+e = 2.718281828459045
+euler_gamma = 0.5772156649015329
+inf = float("inf")
+nan = float("nan")
+
+_UFUNCS = """add subtract multiply divide floor_divide remainder fmod power negative positive
+absolute sign square reciprocal maximum minimum fmax fmin exp exp2 expm1 log log2 log10 log1p sqrt
+sin cos tan tanh floor ceil rint trunc equal not_equal less less_equal greater greater_equal isnan
+isinf isfinite signbit logical_and logical_or logical_xor logical_not bitwise_and bitwise_or
+bitwise_xor invert left_shift right_shift copysign rsqrt"""
+_REDUCTIONS = "sum prod max min any all argmax argmin mean var std"
+_ALIASES = {
+    "true_divide": "divide",
+    "mod": "remainder",
+    "abs": "absolute",
+    "fix": "trunc",
+    "bitwise_not": "invert",
+    "amax": "max",
+    "amin": "min",
+    "pow": "power",
+    "round": "around",
+    "radians": "deg2rad",
+    "degrees": "rad2deg",
+    "row_stack": "vstack",
+    "concat": "concatenate",
+    "permute_dims": "transpose",
+    "bitwise_left_shift": "left_shift",
+    "bitwise_right_shift": "right_shift",
+}
+for _name in _UFUNCS.split():
+    globals()[_name] = getattr(_core, "ew_" + _name)
+for _name in _REDUCTIONS.split():
+    globals()[_name] = getattr(_core, "red_" + _name)
+for _name, _target in _ALIASES.items():
+    globals()[_name] = globals()[_target]
+del _name, _target
+
+# Types and facts of types are NumPy's own objects; NumPy is imported when one is asked for.
+_FROM_NUMPY = frozenset(
+    """bool_ int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 int_ uint
+    intp uintp intc uintc byte ubyte short ushort longlong ulonglong half single double generic
+    number integer signedinteger unsignedinteger inexact floating dtype finfo iinfo issubdtype
+    can_cast promote_types result_type isscalar ndindex""".split()
+)
+
+_lazy_getattr, _names = _module_hooks(globals(), lazy=("exceptions", "testing"))
+
+
+def __getattr__(name):
+    if name in _FROM_NUMPY:
+        import numpy
+
+        value = globals()[name] = getattr(numpy, name)
+        return value
+    return _lazy_getattr(name)
+
+
+def __dir__():
+    return sorted({*_names(), *_FROM_NUMPY})
+
+
+def get_array_module(*args):
+    """This module when an argument is one of its arrays, else NumPy."""
+    for arg in args:
+        if isinstance(arg, ndarray):
+            import sys
+
+            return sys.modules[__name__]
+    import numpy
+
+    return numpy
+
+
+def is_available():
+    return True
+
+
+get_default_memory_pool = cuda.get_default_memory_pool
+get_default_pinned_memory_pool = cuda.get_default_pinned_memory_pool

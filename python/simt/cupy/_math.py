@@ -1,0 +1,260 @@
+"""Functions composed of the table's rows."""
+
+from simt import _core
+from simt._core import arange, ndarray
+from simt.cupy._creation import asarray
+from simt.cupy._manipulation import moveaxis
+
+_absolute, _add, _where = _core.ew_absolute, _core.ew_add, _core.ew_where
+_exp, _log1p, _maximum, _sqrt = _core.ew_exp, _core.ew_log1p, _core.ew_maximum, _core.ew_sqrt
+
+
+def where(condition, x=None, y=None):
+    if x is None and y is None:
+        return condition.nonzero()
+    if x is None or y is None:
+        raise ValueError("Must provide both 'x' and 'y' or neither.")
+    return _where(condition, x, y)
+
+
+def clip(a, a_min=None, a_max=None, out=None):
+    return asarray(a).clip(a_min, a_max, out)
+
+
+def around(a, decimals=0, out=None):
+    return asarray(a).round(decimals, out)
+
+
+def sinh(x):
+    e = _core.ew_expm1(x)
+    return (e + e / (e + 1)) * 0.5
+
+
+def cosh(x):
+    e = _exp(_absolute(x))
+    return (e + 1 / e) * 0.5
+
+
+def hypot(x1, x2):
+    return _sqrt(_core.ew_square(x1) + _core.ew_square(x2))
+
+
+def logaddexp(x1, x2):
+    return _maximum(x1, x2) + _log1p(_exp(-_absolute(_core.ew_subtract(x1, x2))))
+
+
+def deg2rad(x):
+    return _core.ew_multiply(x, 0.017453292519943295)
+
+
+def rad2deg(x):
+    return _core.ew_multiply(x, 57.29577951308232)
+
+
+def nan_to_num(x, copy=True, nan=0.0, posinf=None, neginf=None):
+    import numpy
+
+    x = asarray(x)
+    if x.dtype.kind != "f":
+        return x.copy()
+    limits = numpy.finfo(x.dtype)
+    high = float(limits.max) if posinf is None else posinf
+    low = float(limits.min) if neginf is None else neginf
+    made = _where(_core.ew_isnan(x), nan, x)
+    made = _where(_core.ew_equal(x, float("inf")), high, made)
+    return _where(_core.ew_equal(x, float("-inf")), low, made)
+
+
+# ---- sums and kin ----
+
+
+def nansum(a, axis=None, dtype=None, out=None, keepdims=False):
+    return _where(_core.ew_isnan(a), asarray(0, a.dtype), a).sum(axis, dtype, out, keepdims)
+
+
+def nanmean(a, axis=None, dtype=None, out=None, keepdims=False):
+    count = _core.ew_logical_not(_core.ew_isnan(a)).sum(axis, keepdims=keepdims)
+    return _core.ew_divide(nansum(a, axis, dtype, None, keepdims), count, out)
+
+
+def count_nonzero(a, axis=None, *, keepdims=False):
+    return _core.ew_not_equal(a, 0).sum(axis, keepdims=keepdims)
+
+
+def ptp(a, axis=None, out=None, keepdims=False):
+    return _core.ew_subtract(a.max(axis, keepdims=keepdims), a.min(axis, keepdims=keepdims), out)
+
+
+def average(a, axis=None, weights=None, returned=False, *, keepdims=False):
+    if weights is None:
+        made, total = a.mean(axis, keepdims=keepdims), None
+    else:
+        weights = asarray(weights)
+        if weights.shape != a.shape:
+            if weights.ndim != 1 or not isinstance(axis, int):
+                raise TypeError("Axis must be specified when shapes of a and weights differ.")
+            shape = [1] * a.ndim
+            shape[axis] = -1
+            weights = weights.reshape(shape)
+        total = (weights + _core.zeros(a.shape, weights.dtype)).sum(axis, keepdims=keepdims)
+        made = (a * weights).sum(axis, keepdims=keepdims) / total
+    if not returned:
+        return made
+    return made, total if total is not None else asarray(a.size / made.size)
+
+
+def diff(a, n=1, axis=-1):
+    lead = (slice(None),) * (axis % a.ndim)
+    for _ in range(n):
+        later, earlier = a[lead + (slice(1, None),)], a[lead + (slice(None, -1),)]
+        a = later != earlier if a.dtype == bool else later - earlier
+    return a
+
+
+def trace(a, offset=0, axis1=0, axis2=1, dtype=None, out=None):
+    from simt.cupy._creation import diagonal
+
+    return diagonal(a, offset, axis1, axis2).sum(-1, dtype, out)
+
+
+def cumsum(a, axis=None, dtype=None, out=None):
+    return a.cumsum(axis, dtype, out)
+
+
+# ---- positions ----
+
+
+def nonzero(a):
+    return a.nonzero()
+
+
+def flatnonzero(a):
+    return a.ravel().nonzero()[0]
+
+
+def argwhere(a):
+    return _core.stack(a.nonzero(), 1)
+
+
+def take(a, indices, axis=None, out=None, mode="wrap"):
+    return a.take(indices, axis, out)
+
+
+def compress(condition, a, axis=None, out=None):
+    if axis is None:
+        a, axis = a.ravel(), 0
+    return a.take(asarray(condition).nonzero()[0], axis, out)
+
+
+# ---- comparison of arrays ----
+
+
+def isclose(a, b, rtol=1e-5, atol=1e-8, equal_nan=False):
+    a, b = asarray(a), asarray(b)
+    if b.dtype.kind != "f":
+        b = b.astype(float)
+    near = _absolute(_core.ew_subtract(a, b)) <= atol + rtol * _absolute(b)
+    finite = _core.ew_logical_and(_core.ew_isfinite(a), _core.ew_isfinite(b))
+    made = _where(finite, near, a == b)
+    if equal_nan:
+        made = made | (_core.ew_isnan(a) & _core.ew_isnan(b))
+    return made
+
+
+def allclose(a, b, rtol=1e-5, atol=1e-8, equal_nan=False):
+    return isclose(a, b, rtol, atol, equal_nan).all()
+
+
+def array_equal(a1, a2, equal_nan=False):
+    a1, a2 = asarray(a1), asarray(a2)
+    if a1.shape != a2.shape:
+        return asarray(False)
+    same = a1 == a2
+    if equal_nan:
+        same = same | (_core.ew_isnan(a1) & _core.ew_isnan(a2))
+    return same.all()
+
+
+# ---- products ----
+
+
+def _scalar_operands(a, b):
+    return not (isinstance(a, ndarray) and isinstance(b, ndarray))
+
+
+def dot(a, b, out=None):
+    return _core.ew_multiply(a, b, out) if _scalar_operands(a, b) else _core.dot(a, b, out)
+
+
+def matmul(x1, x2, /, out=None, **kwargs):
+    return _core.matmul(x1, x2, out)
+
+
+def inner(a, b):
+    if a.ndim == 0 or b.ndim == 0:
+        return a * b
+    return _core.dot(a, moveaxis(b, -1, max(b.ndim - 2, 0)))
+
+
+def outer(a, b, out=None):
+    return _core.ew_multiply(asarray(a).reshape(-1, 1), asarray(b).reshape(1, -1), out)
+
+
+def vdot(a, b):
+    return _core.dot(a.ravel(), b.ravel())
+
+
+def kron(a, b):
+    ndim = max(a.ndim, b.ndim)
+    a, b = (x.reshape((1,) * (ndim - x.ndim) + x.shape) for x in (a, b))
+    left = a.reshape([n for size in a.shape for n in (size, 1)])
+    right = b.reshape([n for size in b.shape for n in (1, size)])
+    return (left * right).reshape([m * n for m, n in zip(a.shape, b.shape)])
+
+
+def tensordot(a, b, axes=2):
+    if isinstance(axes, int):
+        axes = list(range(a.ndim - axes, a.ndim)), list(range(axes))
+    left, right = ([x] if isinstance(x, int) else list(x) for x in axes)
+    left, right = [x % a.ndim for x in left], [x % b.ndim for x in right]
+    if [a.shape[x] for x in left] != [b.shape[x] for x in right]:
+        raise ValueError("shape-mismatch for sum")
+    keep_a = [x for x in range(a.ndim) if x not in left]
+    keep_b = [x for x in range(b.ndim) if x not in right]
+    inside = 1
+    for x in left:
+        inside *= a.shape[x]
+    outside = [a.shape[x] for x in keep_a], [b.shape[x] for x in keep_b]
+    rows = a.transpose(keep_a + left) if a.ndim else a
+    columns = b.transpose(right + keep_b) if b.ndim else b
+    rows = rows.reshape(a.size // max(inside, 1), inside)
+    columns = columns.reshape(inside, b.size // max(inside, 1))
+    return _core.dot(rows, columns).reshape(outside[0] + outside[1])
+
+
+def unravel_index(indices, dims, order="C"):
+    made = []
+    for size in reversed(dims):
+        made.append(indices % size)
+        indices = indices // size
+    return tuple(reversed(made))
+
+
+def shape(a):
+    return asarray(a).shape
+
+
+def ndim(a):
+    return asarray(a).ndim
+
+
+def size(a, axis=None):
+    return asarray(a).size if axis is None else asarray(a).shape[axis]
+
+
+def indices(dimensions, dtype=int):
+    made = [
+        arange(n, dtype=dtype).reshape([-1 if i == d else 1 for i in range(len(dimensions))])
+        for d, n in enumerate(dimensions)
+    ]
+    return _core.stack([_core.broadcast_to(x, tuple(dimensions)) for x in made])

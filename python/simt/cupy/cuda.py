@@ -1,0 +1,210 @@
+"""The device: one, whatever simt runs on; work is done in order, so streams are all alike."""
+
+import time
+
+from simt import _core
+from simt._missing import module_hooks as _module_hooks
+
+
+def is_available():
+    return True
+
+
+def _synchronize():
+    _core.evaluate(None)
+
+
+class Device:
+    """A device by number; there is device 0."""
+
+    def __init__(self, device=0):
+        self.id = int(device)
+        if self.id != 0:
+            raise runtime.CUDARuntimeError("cudaErrorInvalidDevice: invalid device ordinal")
+
+    def use(self):
+        return self
+
+    def synchronize(self):
+        _synchronize()
+
+    @property
+    def mem_info(self):
+        return runtime.memGetInfo()
+
+    @property
+    def attributes(self):
+        return {}
+
+    @property
+    def compute_capability(self):
+        return "75"
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *unused):
+        return None
+
+    def __int__(self):
+        return self.id
+
+    def __eq__(self, other):
+        return isinstance(other, Device) and other.id == self.id
+
+    def __hash__(self):
+        return hash(self.id)
+
+    def __repr__(self):
+        return f"<CUDA Device {self.id}>"
+
+
+class Stream:
+    """Work on every stream is done in the order of the program."""
+
+    def __init__(self, null=False, non_blocking=False, ptds=False, **unused):
+        self.ptr = 0
+        self.null_stream = null
+
+    def use(self):
+        return self
+
+    def synchronize(self):
+        _synchronize()
+
+    def record(self, event=None):
+        event = Event() if event is None else event
+        event.record(self)
+        return event
+
+    def wait_event(self, event):
+        return None
+
+    @property
+    def done(self):
+        return True
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *unused):
+        return None
+
+
+Stream.null = Stream(null=True)
+
+
+def get_current_stream(device_id=None):
+    return Stream.null
+
+
+class Event:
+    """A point in time."""
+
+    def __init__(self, block=False, disable_timing=False, interprocess=False):
+        self._time = None
+
+    def record(self, stream=None):
+        _synchronize()
+        self._time = time.perf_counter()
+
+    def synchronize(self):
+        return None
+
+    @property
+    def done(self):
+        return self._time is not None
+
+
+def get_elapsed_time(start_event, end_event):
+    """Milliseconds between two events."""
+    return (end_event._time - start_event._time) * 1e3
+
+
+class _Runtime:
+    class CUDARuntimeError(RuntimeError):
+        pass
+
+    def getDeviceCount(self):  # noqa: N802 (CUDA's names, here and below)
+        return 1
+
+    def getDevice(self):  # noqa: N802
+        return 0
+
+    def setDevice(self, device):  # noqa: N802
+        Device(device)
+
+    def deviceSynchronize(self):  # noqa: N802
+        _synchronize()
+
+    def streamSynchronize(self, stream):  # noqa: N802
+        _synchronize()
+
+    def runtimeGetVersion(self):  # noqa: N802
+        return 12000
+
+    def driverGetVersion(self):  # noqa: N802
+        return 12000
+
+    def memGetInfo(self):  # noqa: N802
+        import os
+
+        page = os.sysconf("SC_PAGE_SIZE")
+        total = page * os.sysconf("SC_PHYS_PAGES")
+        try:
+            free = page * os.sysconf("SC_AVPHYS_PAGES")
+        except (ValueError, OSError):
+            free = total
+        return free, total
+
+    def getDeviceProperties(self, device):  # noqa: N802
+        import os
+
+        Device(device)
+        return {
+            "name": _core.device_name().encode(),
+            "totalGlobalMem": self.memGetInfo()[1],
+            "multiProcessorCount": os.cpu_count() or 1,
+            "major": 7,
+            "minor": 5,
+            "warpSize": 32,
+            "maxThreadsPerBlock": 1024,
+            "sharedMemPerBlock": 49152,
+        }
+
+
+runtime = _Runtime()
+
+
+class MemoryPool:
+    """The allocator's cache, by CuPy's names."""
+
+    def used_bytes(self):
+        return _core.stats()["bytes_in_use"]
+
+    def free_bytes(self):
+        return _core.stats()["bytes_cached"]
+
+    def total_bytes(self):
+        return self.used_bytes() + self.free_bytes()
+
+    def free_all_blocks(self, stream=None):
+        _core.trim()
+
+    def n_free_blocks(self):
+        return 0
+
+    def get_limit(self):
+        return 0
+
+
+_pool = MemoryPool()
+
+
+def get_default_memory_pool():
+    return _pool
+
+
+get_default_pinned_memory_pool = get_default_memory_pool
+
+__getattr__, __dir__ = _module_hooks(globals())

@@ -1,0 +1,3 @@
+"""cupy.exceptions: NumPy's."""
+
+from numpy.exceptions import AxisError, ComplexWarning, VisibleDeprecationWarning  # noqa: F401
