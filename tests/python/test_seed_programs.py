@@ -38,6 +38,9 @@ def require(*modules):
 
 def simt_run(script, folder):
     env = dict(os.environ, SIMT_DATA=str(folder / "cache"), PYTHONIOENCODING="utf-8")
+    if "PYTHONPATH" in env:  # may be relative to where the tests were started
+        parts = env["PYTHONPATH"].split(os.pathsep)
+        env["PYTHONPATH"] = os.pathsep.join(os.path.abspath(p) for p in parts if p)
     command = [sys.executable, "-m", "simt", "run", str(script)]
     done = subprocess.run(
         command, cwd=folder, env=env, capture_output=True, encoding="utf-8", timeout=300

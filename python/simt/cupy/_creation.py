@@ -64,7 +64,7 @@ def logspace(start, stop, num=50, endpoint=True, base=10.0, dtype=None):
     return made if dtype is None else made.astype(dtype)
 
 
-def tri(N, M=None, k=0, dtype=float):  # noqa: N803 (NumPy's names)
+def tri(N, M=None, k=0, dtype=float):
     M = N if M is None else M
     return (arange(N)[:, None] + k >= arange(M)).astype(dtype)
 

@@ -51,7 +51,7 @@ def moveaxis(a, source, destination):
             "`source` and `destination` arguments must have the same number of elements"
         )
     order = [n for n in range(a.ndim) if n not in source]
-    for to, axis in sorted(zip(destination, source)):
+    for to, axis in sorted(zip(destination, source, strict=False)):
         order.insert(to, axis)
     return a.transpose(order) if a.ndim else a
 
@@ -139,7 +139,7 @@ def _cut(ary, ends, axis):
     axis = _axis(axis, ary.ndim)
     lead = (slice(None),) * axis
     starts = [0, *ends]
-    return [ary[lead + (slice(a, b),)] for a, b in zip(starts, [*ends, None])]
+    return [ary[lead + (slice(a, b),)] for a, b in zip(starts, [*ends, None], strict=False)]
 
 
 def array_split(ary, indices_or_sections, axis=0):
@@ -218,20 +218,22 @@ def roll(a, shift, axis=None):
     many = max(len(axes), len(shifts))
     axes, shifts = axes * (many // len(axes)), shifts * (many // len(shifts))
     made = a
-    for one, by in zip(axes, shifts):
+    for one, by in zip(axes, shifts, strict=False):
         made = _roll_one(made, int(by), _axis(one, a.ndim))
     return a.copy() if made is a else made
 
 
-def tile(A, reps):  # noqa: N803 (NumPy's name)
+def tile(A, reps):
     reps = reps if isinstance(reps, (tuple, list)) else (reps,)
     a = asarray(A)
     ndim = max(a.ndim, len(reps))
     a = a.reshape((1,) * (ndim - a.ndim) + a.shape)
     reps = (1,) * (ndim - len(reps)) + tuple(reps)
     wide = a.reshape([n for size in a.shape for n in (1, size)])
-    full = [n for r, size in zip(reps, a.shape) for n in (r, size)]
-    made = _core.broadcast_to(wide, full).reshape([r * s for r, s in zip(reps, a.shape)])
+    full = [n for r, size in zip(reps, a.shape, strict=False) for n in (r, size)]
+    made = _core.broadcast_to(wide, full).reshape(
+        [r * s for r, s in zip(reps, a.shape, strict=False)]
+    )
     return made.copy() if max(reps, default=1) == 1 else made
 
 
@@ -264,7 +266,7 @@ def pad(array, pad_width, mode="constant", constant_values=0):
     import numpy
 
     width = numpy.broadcast_to(numpy.asarray(pad_width), (array.ndim, 2)).tolist()
-    made = empty([n + a + b for n, (a, b) in zip(array.shape, width)], array.dtype)
+    made = empty([n + a + b for n, (a, b) in zip(array.shape, width, strict=False)], array.dtype)
     made[...] = constant_values
-    made[tuple(slice(a, a + n) for n, (a, _) in zip(array.shape, width))] = array
+    made[tuple(slice(a, a + n) for n, (a, _) in zip(array.shape, width, strict=False))] = array
     return made

@@ -209,7 +209,7 @@ def kron(a, b):
     a, b = (x.reshape((1,) * (ndim - x.ndim) + x.shape) for x in (a, b))
     left = a.reshape([n for size in a.shape for n in (size, 1)])
     right = b.reshape([n for size in b.shape for n in (1, size)])
-    return (left * right).reshape([m * n for m, n in zip(a.shape, b.shape)])
+    return (left * right).reshape([m * n for m, n in zip(a.shape, b.shape, strict=False)])
 
 
 def tensordot(a, b, axes=2):

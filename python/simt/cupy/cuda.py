@@ -125,28 +125,28 @@ class _Runtime:
     class CUDARuntimeError(RuntimeError):
         pass
 
-    def getDeviceCount(self):  # noqa: N802 (CUDA's names, here and below)
+    def getDeviceCount(self):
         return 1
 
-    def getDevice(self):  # noqa: N802
+    def getDevice(self):
         return 0
 
-    def setDevice(self, device):  # noqa: N802
+    def setDevice(self, device):
         Device(device)
 
-    def deviceSynchronize(self):  # noqa: N802
+    def deviceSynchronize(self):
         _synchronize()
 
-    def streamSynchronize(self, stream):  # noqa: N802
+    def streamSynchronize(self, stream):
         _synchronize()
 
-    def runtimeGetVersion(self):  # noqa: N802
+    def runtimeGetVersion(self):
         return 12000
 
-    def driverGetVersion(self):  # noqa: N802
+    def driverGetVersion(self):
         return 12000
 
-    def memGetInfo(self):  # noqa: N802
+    def memGetInfo(self):
         import os
 
         page = os.sysconf("SC_PAGE_SIZE")
@@ -157,7 +157,7 @@ class _Runtime:
             free = total
         return free, total
 
-    def getDeviceProperties(self, device):  # noqa: N802
+    def getDeviceProperties(self, device):
         import os
 
         Device(device)
