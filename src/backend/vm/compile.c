@@ -58,6 +58,14 @@ static bool keep(vm_code *c, void **array, size_t bytes) {
     return true;
 }
 
+static bool list_forwarded(vm_code *c) {
+    c->forwarded = ARENA_ARRAY(&c->mem, uint32_t, c->ninsts + 1);
+    if (c->forwarded == NULL) return false;
+    for (uint32_t i = 0; i < c->ninsts; i++)
+        if (c->insts[i].kind == VM_LOAD_FORWARD) c->forwarded[c->nforwarded++] = c->insts[i].dst;
+    return true;
+}
+
 static bool list_params(vm_code *c) {
     c->params = ARENA_ARRAY(&c->mem, uint32_t, c->nentries + 1);
     if (c->params == NULL) return false;
@@ -75,7 +83,7 @@ static bool keep_all(vm_code *c, const ir_func *f) {
     c->base.file = arena_strdup(&c->mem, f->file != NULL ? f->file : "");
     return c->base.name != NULL && c->base.file != NULL &&
            keep(c, (void **)&c->insts, c->ninsts * sizeof *c->insts) &&
-           keep(c, (void **)&c->entries, c->nentries * sizeof *c->entries) && list_params(c) &&
+           keep(c, (void **)&c->entries, c->nentries * sizeof *c->entries) && list_params(c) && list_forwarded(c) &&
            keep(c, (void **)&c->addresses, c->naddresses * sizeof *c->addresses) &&
            keep(c, (void **)&c->atomics, c->natomics * sizeof *c->atomics) &&
            keep(c, (void **)&c->faults, c->nfaults * sizeof *c->faults) &&

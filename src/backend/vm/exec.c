@@ -166,6 +166,8 @@ static void split_linear(const vm_code *c, vm_gang *g, const vm_inst *in) {
 
 /* ---- memory ---- */
 
+enum { STREAM_LANES = 6 << 20 }; /* 24 MB of f32 written by the launch */
+
 static inline void load_scalar(void *dst, const void *from, unsigned size, uint32_t order) {
     if (order == IR_PLAIN) {
         switch (size) {
@@ -228,11 +230,20 @@ static inline bool overlaps(const char *a, size_t a_bytes, const char *b, size_t
     return a < b + b_bytes && b < a + a_bytes;
 }
 
-static void aim_store(const vm_code *c, vm_gang *g, const vm_inst *in) {
+/* Stores past the caches pay for memory that is only written (1.3 times at two threads), and cost twice
+ * as much where the line is in the cache anyway because it was read. */
+static bool may_stream(const vm_code *c, const vm_frame *f, const vm_gang *g, const char *to, size_t bytes) {
+    if (!f->streams || ((uintptr_t)to & 63) != 0 || (bytes & 63) != 0) return false;
+    for (uint32_t i = 0; i < c->nforwarded; i++)
+        if (g->entry[c->forwarded[i]] == to) return false;
+    return true;
+}
+
+static void aim_store(const vm_code *c, const vm_frame *f, vm_gang *g, const vm_inst *in) {
     char *to = *(char **)g->entry[in->a];
     size_t n = g->now.top, bytes = n << in->size;
     const uint32_t operands[3] = {in->b, in->c, in->target};
-    bool direct = all_on(&g->now);
+    bool direct = all_on(&g->now) && !may_stream(c, f, g, to, bytes);
     for (int i = 0; i < 3 && direct; i++) {
         unsigned size = in->imm >> 8 * i & 255;
         const char *p = g->entry[operands[i]];
@@ -242,10 +253,15 @@ static void aim_store(const vm_code *c, vm_gang *g, const vm_inst *in) {
     g->entry[in->dst] = direct ? (void *)to : own_slot(c, g, in->dst);
 }
 
-static void store_aimed(const vm_code *c, vm_gang *g, const vm_inst *in) {
+static void store_aimed(const vm_code *c, const vm_frame *f, vm_gang *g, const vm_inst *in) {
     char *to = *(char **)g->entry[in->a];
     const void *value = g->entry[in->dst];
     if (value == to) return;
+    size_t bytes = (size_t)g->now.top << in->size;
+    if (all_on(&g->now) && may_stream(c, f, g, to, bytes)) {
+        c->kernels->moves->stream(to, value, bytes);
+        return;
+    }
     c->kernels->moves->store_strided[in->size](to, 1ll << in->size, value, mask_of(&g->now), g->now.top);
 }
 
@@ -310,8 +326,8 @@ static vm_stop run_gang(const vm_code *c, vm_frame *f, vm_gang *g, int64_t *budg
         case VM_STORE_SCALAR: store_scalar(AS(void *, in->a), entry[in->b], in->size, in->dst); break;
         case VM_STORE_LINEAR: store_linear(c, g, in); break;
         case VM_STORE_SCATTER: moves->scatter[in->size](entry[in->a], entry[in->b], mask_of(&g->now), g->now.top); break;
-        case VM_STORE_AIM: aim_store(c, g, in); break;
-        case VM_STORE_AIMED: store_aimed(c, g, in); break;
+        case VM_STORE_AIM: aim_store(c, f, g, in); break;
+        case VM_STORE_AIMED: store_aimed(c, f, g, in); break;
         case VM_ATOMIC: vm_atomic_exec(&c->atomics[in->imm], entry, mask_of(&g->now), g->now.top); break;
         case VM_BARRIER:
             if (c->gangs == 1) break;
@@ -424,6 +440,7 @@ static void start_block(const vm_code *c, vm_frame *f, const code_launch *launch
     f->launch = launch;
     f->block = block;
     f->at = 0;
+    f->streams = c->kernels->moves->stream != NULL && (uint64_t)launch->grid[0] * c->lanes > STREAM_LANES;
     uint64_t gx = launch->grid[0], gy = launch->grid[1];
     f->ctaid[0] = (uint32_t)block, f->ctaid[1] = f->ctaid[2] = 0;
     if (block >= gx) {

@@ -2,6 +2,9 @@
 #include "backend/vm/kernels.h"
 
 #include <string.h>
+#ifdef __AVX2__
+#include <immintrin.h>
+#endif
 
 typedef uint8_t u8;
 typedef uint16_t u16;
@@ -102,8 +105,22 @@ static size_t split(u8 *yes, u8 *no, const u8 *mask, const u8 *cond, size_t n) {
 
 static void mask_or(u8 *dst, const u8 *src, size_t n) { VM_LOOP dst[i] |= src[i]; }
 
+#if defined(__AVX512F__)
+static void stream_to(void *to, const void *from, size_t bytes) {
+    for (size_t i = 0; i < bytes; i += 64)
+        _mm512_stream_si512((__m512i *)((char *)to + i), _mm512_loadu_si512((const char *)from + i));
+}
+#elif defined(__AVX2__)
+static void stream_to(void *to, const void *from, size_t bytes) {
+    for (size_t i = 0; i < bytes; i += 32)
+        _mm256_stream_si256((__m256i *)((char *)to + i), _mm256_loadu_si256((const __m256i *)((const char *)from + i)));
+}
+#else
+#define stream_to NULL
+#endif
+
 #define ALL(f) {f##_u8, f##_u16, f##_u32, f##_u64}
 extern const vm_moves SIMT_ISA(vm_moves);
 const vm_moves SIMT_ISA(vm_moves) = {.splat = ALL(splat), .iota = ALL(iota), .blend = ALL(blend),
     .blend_scalar = ALL(blend_scalar), .gather = ALL(gather), .scatter = ALL(scatter),
-    .load_strided = ALL(load_strided), .store_strided = ALL(store_strided), .split = split, .mask_or = mask_or};
+    .load_strided = ALL(load_strided), .store_strided = ALL(store_strided), .split = split, .stream = stream_to, .mask_or = mask_or};

@@ -120,6 +120,8 @@ struct vm_code {
     vm_fault *faults;
     vm_compare *compares;
     uint32_t *params; /* entries of parameters */
+    uint32_t *forwarded; /* entries of forwarded loads */
+    uint32_t nforwarded;
     uint32_t nparams;
     char *constants; /* 64-byte aligned */
     uint32_t natomics, nfaults, ncompares;
@@ -154,7 +156,8 @@ typedef struct vm_frame {
     const code_launch *launch;
     uint64_t block;
     uint32_t ctaid[3], nctaid[3];
-    uint32_t at; /* gang that runs next */
+    uint32_t at;   /* gang that runs next */
+    bool streams;  /* the launch is so long that what it writes outgrows the caches */
 } vm_frame;
 
 code_result vm_run(const code *self, const code_launch *launch, void *frame, uint64_t block, bool resume,
