@@ -61,14 +61,17 @@ typedef int64_t s64;
                    [VM_I16] = VM_FORMS2(id##_i16), [VM_I32] = VM_FORMS2(id##_i32),              \
                    [VM_I64] = VM_FORMS2(id##_i64)}};
 
-static inline u64 high_s(u64 x, u64 y, int bits) {
-    if (bits == 64) return (u64)((__int128)(s64)x * (s64)y >> 64);
-    return (u64)((s64)x * (s64)y >> bits);
-}
-static inline u64 high_u(u64 x, u64 y, int bits) {
-    if (bits == 64) return (u64)((unsigned __int128)x * y >> 64);
-    return x * y >> bits;
-}
+/* The product in the next wider type: through 64 bits gcc 12 takes the unsigned half for i16. */
+static inline u8 high_s8(s8 x, s8 y) { return (u8)((s32)x * (s32)y >> 8); }
+static inline u16 high_s16(s16 x, s16 y) { return (u16)((s32)x * (s32)y >> 16); }
+static inline u32 high_s32(s32 x, s32 y) { return (u32)((s64)x * (s64)y >> 32); }
+static inline u64 high_s64(s64 x, s64 y) { return (u64)((__int128)x * y >> 64); }
+static inline u8 high_u8(u8 x, u8 y) { return (u8)((u32)x * y >> 8); }
+static inline u16 high_u16(u16 x, u16 y) { return (u16)((u32)x * y >> 16); }
+static inline u32 high_u32(u32 x, u32 y) { return (u32)((u64)x * y >> 32); }
+static inline u64 high_u64(u64 x, u64 y) { return (u64)((unsigned __int128)x * y >> 64); }
+#define HIGH(sign, x, y) \
+    _Generic((x), u8: high_##sign##8, u16: high_##sign##16, u32: high_##sign##32, u64: high_##sign##64)(x, y)
 static inline u64 reverse_bits(u64 x, int bits) {
     x = (x >> 1 & 0x5555555555555555) | (x & 0x5555555555555555) << 1;
     x = (x >> 2 & 0x3333333333333333) | (x & 0x3333333333333333) << 2;
@@ -79,8 +82,8 @@ static inline u64 reverse_bits(u64 x, int bits) {
 BINARY(ADD, x + y)
 BINARY(SUB, x - y)
 BINARY(MUL, (W)x *(W)y)
-BINARY(MULHI_S, high_s((u64)(s64)(S)x, (u64)(s64)(S)y, BITS))
-BINARY(MULHI_U, high_u(x, y, BITS))
+BINARY(MULHI_S, HIGH(s, x, y))
+BINARY(MULHI_U, HIGH(u, x, y))
 /* x / 1 stands in for x / 0 and, negated by the caller's rule, for MIN / -1 */
 BINARY(DIV_S, y == 0 ? 0 : y == (U)-1 ? (U)(0 - (W)x) : (U)((S)x / (S)(y == 0 || y == (U)-1 ? 1 : y)))
 BINARY(DIV_U, y == 0 ? 0 : x / (y == 0 ? 1 : y))
