@@ -4,16 +4,17 @@
 
 #include <string.h>
 
-#define METHOD(name)                                                                              \
+#define METHOD(name)                                                                        \
     static PyObject *method_##name(PyObject *self, PyObject *const *args, Py_ssize_t nargs, \
                                    PyObject *kwnames)
 #define SELF (((pyarray *)self)->a)
 /* The arguments in `values`, by the names given. */
-#define PARSE(function, npositional, nrequired, ...)                                                           \
-    static const char *const names[] = {__VA_ARGS__};                                                          \
-    enum { NNAMES = sizeof names / sizeof names[0] };                                                          \
-    PyObject *values[NNAMES];                                                                                  \
-    if (!binding_parse_args(function, args, nargs, kwnames, names, NNAMES, npositional, nrequired, values)) \
+#define PARSE(function, npositional, nrequired, ...)                                               \
+    static const char *const names[] = {__VA_ARGS__};                                              \
+    enum { NNAMES = sizeof names / sizeof names[0] };                                              \
+    PyObject *values[NNAMES];                                                                      \
+    if (!binding_parse_args(function, args, nargs, kwnames, names, NNAMES, npositional, nrequired, \
+                            values))                                                               \
         return NULL;
 
 /* made is set by the call whose status is the first argument. */
@@ -52,7 +53,8 @@ METHOD(transpose) {
     array *a = SELF, *made = NULL;
     int64_t given[ARRAY_MAX_NDIM];
     int n, axes[ARRAY_MAX_NDIM];
-    if (nargs == 0 || (nargs == 1 && args[0] == Py_None)) return wrap(array_transpose(a, NULL, &made), &made);
+    if (nargs == 0 || (nargs == 1 && args[0] == Py_None))
+        return wrap(array_transpose(a, NULL, &made), &made);
     if (!binding_args_to_shape(args, nargs, "axes", given, &n)) return NULL;
     if (n != a->ndim) {
         PyErr_SetString(PyExc_ValueError, "axes don't match array");
@@ -79,7 +81,8 @@ METHOD(swapaxes) {
     PARSE("swapaxes", 2, 2, "axis1", "axis2")
     array *a = SELF, *made = NULL;
     int axes[ARRAY_MAX_NDIM], x, y;
-    if (!binding_to_axis(values[0], a->ndim, FACE_NUMPY, &x) || !binding_to_axis(values[1], a->ndim, FACE_NUMPY, &y))
+    if (!binding_to_axis(values[0], a->ndim, FACE_NUMPY, &x) ||
+        !binding_to_axis(values[1], a->ndim, FACE_NUMPY, &y))
         return NULL;
     for (int d = 0; d < a->ndim; d++) axes[d] = d;
     axes[x] = y;
@@ -96,7 +99,8 @@ METHOD(squeeze) {
     for (int d = 0; d < a->ndim; d++) {
         if (!(mask >> d & 1) || a->shape[d] == 1) continue;
         if (!all) {
-            PyErr_SetString(PyExc_ValueError, "cannot select an axis to squeeze out which has size not equal to one");
+            PyErr_SetString(PyExc_ValueError,
+                            "cannot select an axis to squeeze out which has size not equal to one");
             return NULL;
         }
         mask &= ~(1u << d);
@@ -134,9 +138,9 @@ METHOD(view) {
     if (old != new) {
         int last = a->ndim - 1;
         if (last < 0 || strides[last] != old || shape[last] * old % new != 0) {
-            PyErr_SetString(PyExc_ValueError,
-                            "When changing to a dtype of another size, the last axis must be contiguous and its bytes "
-                            "a multiple of the new size");
+            PyErr_SetString(PyExc_ValueError, "When changing to a dtype of another size, the last "
+                                              "axis must be contiguous and its bytes "
+                                              "a multiple of the new size");
             return NULL;
         }
         shape[last] = shape[last] * old / new;
@@ -178,7 +182,8 @@ METHOD(fill) {
     PARSE("fill", 1, 1, "value")
     operand value;
     int done = binding_to_operand(values[0], FACE_NUMPY, &value);
-    if (done == 0) PyErr_Format(PyExc_TypeError, "Unsupported type %R", (PyObject *)Py_TYPE(values[0]));
+    if (done == 0)
+        PyErr_Format(PyExc_TypeError, "Unsupported type %R", (PyObject *)Py_TYPE(values[0]));
     if (done <= 0) return NULL;
     bool ok = binding_ok(array_assign(SELF, &value, FACE_NUMPY));
     binding_operand_done(&value);
@@ -229,7 +234,8 @@ METHOD(item) {
     PyObject *key = n == 1 ? PyLong_FromLongLong(index[0]) : binding_from_shape(index, n);
     array *line = NULL;
     bool ok = key && (n > 1 || a->ndim <= 1 || binding_ok(array_reshape(a, &flat, 1, &line))) &&
-              binding_get_item(line ? line : a, key, FACE_NUMPY, &one) && binding_ok(array_item(one, &s));
+              binding_get_item(line ? line : a, key, FACE_NUMPY, &one) &&
+              binding_ok(array_item(one, &s));
     array_unref(line);
     array_unref(one);
     Py_XDECREF(key);
@@ -242,22 +248,22 @@ static PyObject *reduce(reduction kind, PyObject *self, PyObject **v) {
     return binding_reduce(kind, SELF, v[0], v[1], v[2], v[3], v[4]);
 }
 
-#define SUM_LIKE(name, kind)                                           \
-    METHOD(name) {                                                     \
-        PARSE(#name, 4, 0, "axis", "dtype", "out", "keepdims")         \
+#define SUM_LIKE(name, kind)                                                 \
+    METHOD(name) {                                                           \
+        PARSE(#name, 4, 0, "axis", "dtype", "out", "keepdims")               \
         PyObject *v[5] = {values[0], values[1], values[2], NULL, values[3]}; \
-        return reduce(REDUCE_##kind, self, v);                         \
+        return reduce(REDUCE_##kind, self, v);                               \
     }
-#define MAX_LIKE(name, kind)                                      \
-    METHOD(name) {                                                \
-        PARSE(#name, 3, 0, "axis", "out", "keepdims")             \
+#define MAX_LIKE(name, kind)                                            \
+    METHOD(name) {                                                      \
+        PARSE(#name, 3, 0, "axis", "out", "keepdims")                   \
         PyObject *v[5] = {values[0], NULL, values[1], NULL, values[2]}; \
-        return reduce(REDUCE_##kind, self, v);                    \
+        return reduce(REDUCE_##kind, self, v);                          \
     }
-#define VAR_LIKE(name, kind)                                                   \
-    METHOD(name) {                                                             \
-        PARSE(#name, 5, 0, "axis", "dtype", "out", "ddof", "keepdims")         \
-        return reduce(REDUCE_##kind, self, values);                            \
+#define VAR_LIKE(name, kind)                                           \
+    METHOD(name) {                                                     \
+        PARSE(#name, 5, 0, "axis", "dtype", "out", "ddof", "keepdims") \
+        return reduce(REDUCE_##kind, self, values);                    \
     }
 SUM_LIKE(sum, SUM)
 SUM_LIKE(prod, PROD)
@@ -318,12 +324,16 @@ METHOD(round) {
     int64_t decimals = 0;
     if (values[0] && !binding_to_int64(values[0], &decimals)) return NULL;
     array *a = SELF;
-    if (decimals == 0 || (decimals > 0 && !dtype_is_float(a->dt)))
-        return binding_elementwise(OP_RINT, &self, 1, values[1], NULL);
+    if (decimals >= 0 && !dtype_is_float(a->dt)) {
+        array *made = NULL;
+        return binding_ok(array_copy(a, &made)) ? binding_into_out(made, values[1]) : NULL;
+    }
+    if (decimals == 0) return binding_elementwise(OP_RINT, &self, 1, values[1], NULL);
     double factor = 1;
     for (int64_t i = 0; i < (decimals < 0 ? -decimals : decimals) && i < 400; i++) factor *= 10;
     PyObject *f = PyFloat_FromDouble(factor), *scaled = NULL, *whole = NULL, *result = NULL;
-    array_op first = decimals > 0 ? OP_MULTIPLY : OP_DIVIDE, second = decimals > 0 ? OP_DIVIDE : OP_MULTIPLY;
+    array_op first = decimals > 0 ? OP_MULTIPLY : OP_DIVIDE,
+             second = decimals > 0 ? OP_DIVIDE : OP_MULTIPLY;
     if (f) scaled = binding_elementwise(first, (PyObject *[]){self, f}, 2, NULL, NULL);
     if (scaled) whole = binding_elementwise(OP_RINT, &scaled, 1, NULL, NULL);
     if (whole) result = binding_elementwise(second, (PyObject *[]){whole, f}, 2, NULL, NULL);
@@ -358,15 +368,16 @@ METHOD(take) {
 static PyObject *method_nonzero(PyObject *self, PyObject *unused) {
     array *a = SELF, *found[ARRAY_MAX_NDIM];
     if (a->ndim == 0) {
-        PyErr_SetString(PyExc_ValueError,
-                        "Calling nonzero on 0d arrays is not allowed. Use np.atleast_1d(scalar).nonzero() instead.");
+        PyErr_SetString(PyExc_ValueError, "Calling nonzero on 0d arrays is not allowed. Use "
+                                          "np.atleast_1d(scalar).nonzero() instead.");
         return NULL;
     }
     if (!binding_ok(array_nonzero(a, found))) return NULL;
     PyObject *tuple = PyTuple_New(a->ndim);
     for (int d = 0; d < a->ndim; d++) {
         PyObject *one = binding_wrap(found[d]);
-        if (tuple && one) PyTuple_SET_ITEM(tuple, d, one);
+        if (tuple && one)
+            PyTuple_SET_ITEM(tuple, d, one);
         else {
             Py_XDECREF(one);
             Py_CLEAR(tuple);
@@ -380,15 +391,19 @@ METHOD(dot) {
     operand b;
     array *made = NULL;
     int done = binding_to_operand(values[0], FACE_NUMPY, &b);
-    if (done == 0) PyErr_Format(PyExc_TypeError, "Unsupported type %R", (PyObject *)Py_TYPE(values[0]));
+    if (done == 0)
+        PyErr_Format(PyExc_TypeError, "Unsupported type %R", (PyObject *)Py_TYPE(values[0]));
     if (done <= 0) return NULL;
-    if (!b.a) return binding_elementwise(OP_MULTIPLY, (PyObject *[]){self, values[0]}, 2, values[1], NULL);
+    if (!b.a)
+        return binding_elementwise(OP_MULTIPLY, (PyObject *[]){self, values[0]}, 2, values[1],
+                                   NULL);
     bool ok = binding_ok(array_dot(SELF, b.a, &made));
     array_unref(b.a);
     return ok ? binding_into_out(made, values[1]) : NULL;
 }
 
-static PyObject *method_dlpack(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
+static PyObject *method_dlpack(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
+                               PyObject *kwnames) {
     PARSE("__dlpack__", 0, 0, "stream", "max_version", "dl_device", "copy")
     bool versioned = values[1] && PyTuple_Check(values[1]) && PyTuple_GET_SIZE(values[1]) == 2 &&
                      PyLong_AsLong(PyTuple_GET_ITEM(values[1], 0)) >= 1;
@@ -403,19 +418,48 @@ static PyObject *method_dlpack(PyObject *self, PyObject *const *args, Py_ssize_t
     return binding_to_dlpack(SELF, versioned);
 }
 
-static PyObject *method_dlpack_device(PyObject *self, PyObject *unused) { return Py_BuildValue("(ii)", 1, 0); }
+static PyObject *method_dlpack_device(PyObject *self, PyObject *unused) {
+    return Py_BuildValue("(ii)", 1, 0);
+}
 
 static PyObject *method_deepcopy(PyObject *self, PyObject *memo) {
     array *made = NULL;
     return wrap(array_copy(SELF, &made), &made);
 }
 
-#define FAST(name) {#name, (PyCFunction)(void (*)(void))method_##name, METH_FASTCALL | METH_KEYWORDS, NULL}
+#define FAST(name) \
+    { #name, (PyCFunction)(void (*)(void))method_##name, METH_FASTCALL | METH_KEYWORDS, NULL }
 PyMethodDef binding_ndarray_methods[] = {
-    FAST(reshape), FAST(transpose), FAST(swapaxes), FAST(squeeze), FAST(ravel), FAST(flatten), FAST(view),
-    FAST(repeat), FAST(astype), FAST(copy), FAST(fill), FAST(get), FAST(set), FAST(item), FAST(sum),
-    FAST(prod), FAST(mean), FAST(max), FAST(min), FAST(any), FAST(all), FAST(argmax), FAST(argmin), FAST(var),
-    FAST(std), FAST(cumsum), FAST(clip), FAST(round), FAST(take), FAST(dot),
+    FAST(reshape),
+    FAST(transpose),
+    FAST(swapaxes),
+    FAST(squeeze),
+    FAST(ravel),
+    FAST(flatten),
+    FAST(view),
+    FAST(repeat),
+    FAST(astype),
+    FAST(copy),
+    FAST(fill),
+    FAST(get),
+    FAST(set),
+    FAST(item),
+    FAST(sum),
+    FAST(prod),
+    FAST(mean),
+    FAST(max),
+    FAST(min),
+    FAST(any),
+    FAST(all),
+    FAST(argmax),
+    FAST(argmin),
+    FAST(var),
+    FAST(std),
+    FAST(cumsum),
+    FAST(clip),
+    FAST(round),
+    FAST(take),
+    FAST(dot),
     {"__round__", (PyCFunction)(void (*)(void))method_round, METH_FASTCALL | METH_KEYWORDS, NULL},
     {"__dlpack__", (PyCFunction)(void (*)(void))method_dlpack, METH_FASTCALL | METH_KEYWORDS, NULL},
     {"__dlpack_device__", method_dlpack_device, METH_NOARGS, NULL},

@@ -44,8 +44,10 @@ static void array_dealloc(PyObject *self) {
 
 static void ndarray_dealloc(PyObject *self) {
     binding_array_clear((pyarray *)self);
-    if (Py_IS_TYPE(self, &binding_ndarray_type) && nfree < MAX_FREE) free_objects[nfree++] = (pyarray *)self;
-    else Py_TYPE(self)->tp_free(self);
+    if (Py_IS_TYPE(self, &binding_ndarray_type) && nfree < MAX_FREE)
+        free_objects[nfree++] = (pyarray *)self;
+    else
+        Py_TYPE(self)->tp_free(self);
 }
 
 /* ndarray(shape, dtype=float): uninitialised, as numpy.ndarray. */
@@ -56,7 +58,9 @@ static PyObject *ndarray_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
     int ndim;
     bool has;
     dtype dt = DT_F64;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|O:ndarray", names, &shape_object, &dtype_object)) return NULL;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|O:ndarray", names, &shape_object,
+                                     &dtype_object))
+        return NULL;
     if (!binding_to_shape(shape_object, "shape", shape, &ndim) ||
         !binding_to_dtype_or_none(dtype_object, &has, &dt) || !binding_start())
         return NULL;
@@ -97,9 +101,11 @@ static PyObject *operate(array_op op, PyObject *x, PyObject *y, PyObject *out) {
     return result;
 }
 
-#define BINARY(name, op)                                                                              \
-    static PyObject *nb_##name(PyObject *x, PyObject *y) { return operate(OP_##op, x, y, NULL); }     \
-    static PyObject *nb_inplace_##name(PyObject *x, PyObject *y) { return operate(OP_##op, x, y, x); }
+#define BINARY(name, op)                                                                          \
+    static PyObject *nb_##name(PyObject *x, PyObject *y) { return operate(OP_##op, x, y, NULL); } \
+    static PyObject *nb_inplace_##name(PyObject *x, PyObject *y) {                                \
+        return operate(OP_##op, x, y, x);                                                         \
+    }
 BINARY(add, ADD)
 BINARY(subtract, SUBTRACT)
 BINARY(multiply, MULTIPLY)
@@ -113,8 +119,8 @@ BINARY(lshift, LEFT_SHIFT)
 BINARY(rshift, RIGHT_SHIFT)
 #undef BINARY
 
-#define UNARY(name, op)                              \
-    static PyObject *nb_##name(PyObject *x) {        \
+#define UNARY(name, op)                                         \
+    static PyObject *nb_##name(PyObject *x) {                   \
         return binding_elementwise(OP_##op, &x, 1, NULL, NULL); \
     }
 UNARY(negative, NEGATIVE)
@@ -155,16 +161,19 @@ static PyObject *nb_divmod(PyObject *x, PyObject *y) {
 }
 
 static PyObject *nb_matrix_multiply(PyObject *x, PyObject *y) {
-    if (!PyObject_TypeCheck(x, &binding_ndarray_type) || !PyObject_TypeCheck(y, &binding_ndarray_type))
+    if (!PyObject_TypeCheck(x, &binding_ndarray_type) ||
+        !PyObject_TypeCheck(y, &binding_ndarray_type))
         Py_RETURN_NOTIMPLEMENTED;
     array *made;
-    if (!binding_ok(array_matmul(((pyarray *)x)->a, ((pyarray *)y)->a, FACE_NUMPY, &made))) return NULL;
+    if (!binding_ok(array_matmul(((pyarray *)x)->a, ((pyarray *)y)->a, FACE_NUMPY, &made)))
+        return NULL;
     return binding_wrap(made);
 }
 
 static PyObject *richcompare(PyObject *x, PyObject *y, int how) {
-    static const array_op ops[] = {[Py_LT] = OP_LESS,      [Py_LE] = OP_LESS_EQUAL, [Py_EQ] = OP_EQUAL,
-                                   [Py_NE] = OP_NOT_EQUAL, [Py_GT] = OP_GREATER,    [Py_GE] = OP_GREATER_EQUAL};
+    static const array_op ops[] = {
+        [Py_LT] = OP_LESS,      [Py_LE] = OP_LESS_EQUAL, [Py_EQ] = OP_EQUAL,
+        [Py_NE] = OP_NOT_EQUAL, [Py_GT] = OP_GREATER,    [Py_GE] = OP_GREATER_EQUAL};
     return operate(ops[how], x, y, NULL);
 }
 
@@ -174,13 +183,15 @@ static int nb_bool(PyObject *self) {
     array *a = ((pyarray *)self)->a;
     scalar s;
     if (a->size == 0) {
-        PyErr_SetString(PyExc_ValueError, "The truth value of an empty array is ambiguous. Use `array.size > 0` to "
-                                          "check that an array is not empty.");
+        PyErr_SetString(PyExc_ValueError,
+                        "The truth value of an empty array is ambiguous. Use `array.size > 0` to "
+                        "check that an array is not empty.");
         return -1;
     }
     if (a->size != 1) {
-        PyErr_SetString(PyExc_ValueError, "The truth value of an array with more than one element is ambiguous. Use "
-                                          "a.any() or a.all()");
+        PyErr_SetString(PyExc_ValueError,
+                        "The truth value of an array with more than one element is ambiguous. Use "
+                        "a.any() or a.all()");
         return -1;
     }
     if (!binding_ok(array_item(a, &s))) return -1;
@@ -214,7 +225,8 @@ static PyObject *nb_float(PyObject *self) {
 static PyObject *nb_index(PyObject *self) {
     array *a = ((pyarray *)self)->a;
     if (a->ndim != 0 || !dtype_is_integer(a->dt)) {
-        PyErr_SetString(PyExc_TypeError, "only integer scalar arrays can be converted to a scalar index");
+        PyErr_SetString(PyExc_TypeError,
+                        "only integer scalar arrays can be converted to a scalar index");
         return NULL;
     }
     return only_element(self);
@@ -268,7 +280,8 @@ static Py_ssize_t mp_length(PyObject *self) {
 
 static PyObject *mp_subscript(PyObject *self, PyObject *key) {
     array *made;
-    return binding_get_item(((pyarray *)self)->a, key, FACE_NUMPY, &made) ? binding_wrap(made) : NULL;
+    return binding_get_item(((pyarray *)self)->a, key, FACE_NUMPY, &made) ? binding_wrap(made)
+                                                                          : NULL;
 }
 
 /* The right side of x[key] = value. */
@@ -282,8 +295,10 @@ static bool to_value(array *a, PyObject *key, PyObject *value, operand *out) {
     int done = binding_to_operand(value, FACE_NUMPY, out);
     if (done == 0) PyErr_Format(PyExc_TypeError, "Unsupported type %R", (PyObject *)Py_TYPE(value));
     if (done <= 0) return false;
-    if (out->a || out->s.kind == 'F' || out->s.kind == 'B' || binding_integer_fits(out->s, a->dt)) return true;
-    PyErr_Format(PyExc_OverflowError, "Python integer %R out of bounds for %s", value, dtype_table[a->dt].name);
+    if (out->a || out->s.kind == 'F' || out->s.kind == 'B' || binding_integer_fits(out->s, a->dt))
+        return true;
+    PyErr_Format(PyExc_OverflowError, "Python integer %R out of bounds for %s", value,
+                 dtype_table[a->dt].name);
     return false;
 }
 
@@ -319,7 +334,8 @@ static int sq_contains(PyObject *self, PyObject *value) {
     if (!equal) return -1;
     int found = 0;
     if (equal != Py_NotImplemented) {
-        PyObject *any = binding_reduce(REDUCE_ANY, ((pyarray *)equal)->a, NULL, NULL, NULL, NULL, NULL);
+        PyObject *any =
+            binding_reduce(REDUCE_ANY, ((pyarray *)equal)->a, NULL, NULL, NULL, NULL, NULL);
         found = any ? nb_bool(any) : -1;
         Py_XDECREF(any);
     }
@@ -327,7 +343,8 @@ static int sq_contains(PyObject *self, PyObject *value) {
     return found;
 }
 
-static PySequenceMethods sequence_methods = {.sq_length = mp_length, .sq_item = sq_item, .sq_contains = sq_contains};
+static PySequenceMethods sequence_methods = {
+    .sq_length = mp_length, .sq_item = sq_item, .sq_contains = sq_contains};
 
 static PyObject *iterate(PyObject *self) {
     if (((pyarray *)self)->a->ndim > 0) return PySeqIter_New(self);
@@ -337,10 +354,10 @@ static PyObject *iterate(PyObject *self) {
 
 /* ---- attributes ---- */
 
-#define GETTER(name, expression)                                \
+#define GETTER(name, expression)                                 \
     static PyObject *get_##name(PyObject *self, void *closure) { \
-        array *a = ((pyarray *)self)->a;                        \
-        return expression;                                      \
+        array *a = ((pyarray *)self)->a;                         \
+        return expression;                                       \
     }
 GETTER(shape, binding_from_shape(a->shape, a->ndim))
 GETTER(strides, binding_from_shape(a->strides, a->ndim))
@@ -353,7 +370,8 @@ GETTER(dtype, binding_numpy_dtype(a->dt))
 
 static PyObject *get_transposed(PyObject *self, void *closure) {
     array *made;
-    return binding_ok(array_transpose(((pyarray *)self)->a, NULL, &made)) ? binding_wrap(made) : NULL;
+    return binding_ok(array_transpose(((pyarray *)self)->a, NULL, &made)) ? binding_wrap(made)
+                                                                          : NULL;
 }
 
 static int set_shape(PyObject *self, PyObject *value, void *closure) {
@@ -368,8 +386,9 @@ static int set_shape(PyObject *self, PyObject *value, void *closure) {
     if (!binding_to_shape(value, "shape", shape, &ndim)) return -1;
     if (!binding_ok(array_try_reshape_view(p->a, shape, ndim, &made))) return -1;
     if (!made) {
-        PyErr_SetString(PyExc_AttributeError, "Incompatible shape for in-place modification. Use `.reshape()` to make "
-                                              "a copy with the desired shape.");
+        PyErr_SetString(PyExc_AttributeError,
+                        "Incompatible shape for in-place modification. Use `.reshape()` to make "
+                        "a copy with the desired shape.");
         return -1;
     }
     array_unref(p->a);
@@ -394,7 +413,8 @@ static PyObject *call_python(const char *function, PyObject *self, PyObject *arg
     PyObject *module = PyImport_ImportModule("simt.cupy._array");
     PyObject *callable = module ? PyObject_GetAttrString(module, function) : NULL;
     Py_XDECREF(module);
-    PyObject *result = callable ? PyObject_CallFunctionObjArgs(callable, self, argument, NULL) : NULL;
+    PyObject *result =
+        callable ? PyObject_CallFunctionObjArgs(callable, self, argument, NULL) : NULL;
     Py_XDECREF(callable);
     return result;
 }
@@ -450,7 +470,8 @@ PyTypeObject binding_ndarray_type = {
 static PyObject *extend_type(PyObject *module, PyObject *args) {
     PyObject *type, *names, *key, *value;
     Py_ssize_t at = 0;
-    if (!PyArg_ParseTuple(args, "O!O!:extend_type", &PyType_Type, &type, &PyDict_Type, &names)) return NULL;
+    if (!PyArg_ParseTuple(args, "O!O!:extend_type", &PyType_Type, &type, &PyDict_Type, &names))
+        return NULL;
     if (!PyType_IsSubtype((PyTypeObject *)type, &binding_array_type)) {
         PyErr_SetString(PyExc_TypeError, "extend_type() takes an array type of simt._core");
         return NULL;

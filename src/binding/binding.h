@@ -16,8 +16,7 @@
 /* simt._core.Array: what every face's array type starts with (ndarray here, Tensor in tensor.c). It is
  * abstract: it has the lifetime, weak references and no behaviour. */
 typedef struct pyarray {
-    PyObject_HEAD
-    array *a;
+    PyObject_HEAD array *a;
     PyObject *weakrefs;
     PyObject *extra; /* the face's own; NULL */
 } pyarray;
@@ -79,12 +78,13 @@ static inline void binding_operand_done(operand *o) {
 }
 /* Tri-state: a Python bool, int or float (NumPy scalars too), or a 0-d array's value. */
 int binding_to_scalar(PyObject *o, scalar *out);
-PyObject *binding_from_scalar(scalar s); /* bool, int or float */
+PyObject *binding_from_scalar(scalar s);          /* bool, int or float */
 bool binding_to_int64(PyObject *o, int64_t *out); /* by __index__ */
 /* An int or a sequence of ints; `what` names it in the error ("shape"). Negative values are allowed. */
 bool binding_to_shape(PyObject *o, const char *what, int64_t *shape, int *ndim);
 /* A shape from *args: f(2, 3) or f((2, 3)). */
-bool binding_args_to_shape(PyObject *const *args, Py_ssize_t n, const char *what, int64_t *shape, int *ndim);
+bool binding_args_to_shape(PyObject *const *args, Py_ssize_t n, const char *what, int64_t *shape,
+                           int *ndim);
 PyObject *binding_from_shape(const int64_t *shape, int ndim); /* tuple */
 /* None, an int, a tuple of ints -> bit mask. None gives all axes and *all = true. Errors in the face's words. */
 bool binding_to_axes(PyObject *o, int ndim, graph_face face, uint32_t *mask, bool *all);
@@ -95,7 +95,8 @@ bool binding_to_axis(PyObject *o, int ndim, graph_face face, int *axis);
 
 /* A new array (memory of its own) from nested sequences, scalars, arrays, buffers, __array_interface__,
  * DLPack. Without has_dtype: NumPy's discovery, or PyTorch's (floats: default_float). */
-bool binding_to_array(PyObject *o, bool has_dtype, dtype dt, graph_face face, dtype default_float, array **out);
+bool binding_to_array(PyObject *o, bool has_dtype, dtype dt, graph_face face, dtype default_float,
+                      array **out);
 /* Shares the memory of an object with the buffer protocol or __array_interface__ (writable if it is);
  * tri-state (0: has neither, or a type that we have not). The storage is exposed. */
 int binding_share_memory(PyObject *o, array **out);
@@ -140,21 +141,32 @@ PyObject *binding_export_buffer(array *a, bool writable);
 
 /* ---- random_functions.c ---- */
 
-extern PyTypeObject binding_generator_type;       /* simt._core.Generator */
+extern PyTypeObject binding_generator_type;      /* simt._core.Generator */
 random_state *binding_random_state(PyObject *o); /* borrowed; NULL: TypeError is set */
 
 /* ---- numpy_ops.c: the cupy face's operations on Python objects ---- */
 
 /* An elementwise row on n objects; out and dtype may be NULL or None. */
-PyObject *binding_elementwise(array_op op, PyObject *const *objects, int n, PyObject *out, PyObject *dtype_object);
-PyObject *binding_operate(array_op op, const operand *in, int n, PyObject *out); /* on operands; out may be NULL */
+PyObject *binding_elementwise(array_op op, PyObject *const *objects, int n, PyObject *out,
+                              PyObject *dtype_object);
+PyObject *binding_operate(array_op op, const operand *in, int n,
+                          PyObject *out); /* on operands; out may be NULL */
 /* `name` as in the method table: sum, ..., mean, var, std. All arguments but a may be NULL. */
 typedef enum reduction {
-    REDUCE_SUM, REDUCE_PROD, REDUCE_MAX, REDUCE_MIN, REDUCE_ANY, REDUCE_ALL, REDUCE_ARGMAX, REDUCE_ARGMIN,
-    REDUCE_MEAN, REDUCE_VAR, REDUCE_STD
+    REDUCE_SUM,
+    REDUCE_PROD,
+    REDUCE_MAX,
+    REDUCE_MIN,
+    REDUCE_ANY,
+    REDUCE_ALL,
+    REDUCE_ARGMAX,
+    REDUCE_ARGMIN,
+    REDUCE_MEAN,
+    REDUCE_VAR,
+    REDUCE_STD
 } reduction;
-PyObject *binding_reduce(reduction kind, array *a, PyObject *axis, PyObject *dtype_object, PyObject *out,
-                         PyObject *ddof, PyObject *keepdims);
+PyObject *binding_reduce(reduction kind, array *a, PyObject *axis, PyObject *dtype_object,
+                         PyObject *out, PyObject *ddof, PyObject *keepdims);
 /* The array of an ndarray argument (borrowed), or NULL with CuPy's TypeError. */
 array *binding_get_ndarray(PyObject *o);
 /* A result into `out` (an ndarray, None or NULL): takes `made`, returns out or the wrapped array. */
@@ -172,7 +184,8 @@ bool binding_add_exchange(PyObject *module);
 
 /* Keyword arguments of METH_FASTCALL functions: names in order; values borrowed, NULL where not given.
  * The first `npositional` may be given by position. */
-bool binding_parse_args(const char *function, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames,
-                        const char *const *names, int nnames, int npositional, int nrequired, PyObject **values);
+bool binding_parse_args(const char *function, PyObject *const *args, Py_ssize_t nargs,
+                        PyObject *kwnames, const char *const *names, int nnames, int npositional,
+                        int nrequired, PyObject **values);
 
 #endif

@@ -141,15 +141,15 @@ bool binding_to_shape(PyObject *o, const char *what, int64_t *shape, int *ndim) 
     }
     PyObject *list = PySequence_Fast(o, "");
     if (!list) {
-        PyErr_Format(PyExc_TypeError, "%s: expected an integer or a sequence of integers, got '%s'", what,
-                     Py_TYPE(o)->tp_name);
+        PyErr_Format(PyExc_TypeError, "%s: expected an integer or a sequence of integers, got '%s'",
+                     what, Py_TYPE(o)->tp_name);
         return false;
     }
     Py_ssize_t n = PySequence_Fast_GET_SIZE(list);
     bool ok = n <= ARRAY_MAX_NDIM;
     if (!ok)
-        PyErr_Format(PyExc_ValueError, "%s: at most %d dimensions are supported, got %zd", what, ARRAY_MAX_NDIM,
-                     n);
+        PyErr_Format(PyExc_ValueError, "%s: at most %d dimensions are supported, got %zd", what,
+                     ARRAY_MAX_NDIM, n);
     for (Py_ssize_t i = 0; ok && i < n; i++)
         ok = binding_to_int64(PySequence_Fast_GET_ITEM(list, i), &shape[i]);
     Py_DECREF(list);
@@ -161,8 +161,8 @@ bool binding_args_to_shape(PyObject *const *args, Py_ssize_t n, const char *what
                            int *ndim) {
     if (n == 1) return binding_to_shape(args[0], what, shape, ndim);
     if (n > ARRAY_MAX_NDIM) {
-        PyErr_Format(PyExc_ValueError, "%s: at most %d dimensions are supported, got %zd", what, ARRAY_MAX_NDIM,
-                     n);
+        PyErr_Format(PyExc_ValueError, "%s: at most %d dimensions are supported, got %zd", what,
+                     ARRAY_MAX_NDIM, n);
         return false;
     }
     for (Py_ssize_t i = 0; i < n; i++)
@@ -187,7 +187,8 @@ PyObject *binding_from_shape(const int64_t *shape, int ndim) {
 bool binding_to_axis(PyObject *o, int ndim, graph_face face, int *axis) {
     int64_t value;
     if (!binding_to_int64(o, &value)) return false;
-    int wrap = face == FACE_TORCH && ndim == 0 ? 1 : ndim; /* PyTorch takes 0 and -1 for 0-d tensors */
+    int wrap =
+        face == FACE_TORCH && ndim == 0 ? 1 : ndim; /* PyTorch takes 0 and -1 for 0-d tensors */
     if (value < -wrap || value >= wrap) {
         binding_raise_axis(value, ndim, face);
         return false;
@@ -202,8 +203,10 @@ static bool add_axis(PyObject *o, int ndim, graph_face face, uint32_t *mask) {
     if (ndim == 0) return true;
     if (*mask >> axis & 1) {
         if (face == FACE_TORCH)
-            PyErr_Format(PyExc_RuntimeError, "dim %d appears multiple times in the list of dims", axis);
-        else PyErr_SetString(PyExc_ValueError, "duplicate value in 'axis'");
+            PyErr_Format(PyExc_RuntimeError, "dim %d appears multiple times in the list of dims",
+                         axis);
+        else
+            PyErr_SetString(PyExc_ValueError, "duplicate value in 'axis'");
         return false;
     }
     *mask |= 1u << axis;

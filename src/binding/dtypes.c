@@ -10,14 +10,16 @@ static const struct {
 #define DTYPE(id, name, kind, bytes, ctype, typestr) {name, DT_##id}, {&typestr[1], DT_##id},
 #include "base/dtype.def"
 #undef DTYPE
-    {"bool_", DT_BOOL},  {"?", DT_BOOL},      {"byte", DT_I8},    {"b", DT_I8},        {"ubyte", DT_U8},
-    {"B", DT_U8},        {"short", DT_I16},   {"h", DT_I16},      {"ushort", DT_U16},  {"H", DT_U16},
-    {"intc", DT_I32},    {"i", DT_I32},       {"uintc", DT_U32},  {"I", DT_U32},       {"int", DT_I64},
-    {"int_", DT_I64},    {"intp", DT_I64},    {"long", DT_I64},   {"longlong", DT_I64}, {"l", DT_I64},
-    {"q", DT_I64},       {"p", DT_I64},       {"n", DT_I64},      {"uint", DT_U64},    {"uintp", DT_U64},
-    {"ulong", DT_U64},   {"ulonglong", DT_U64}, {"L", DT_U64},    {"Q", DT_U64},       {"P", DT_U64},
-    {"N", DT_U64},       {"half", DT_F16},    {"e", DT_F16},      {"single", DT_F32},  {"f", DT_F32},
-    {"float", DT_F64},   {"double", DT_F64},  {"d", DT_F64},      {"float_", DT_F64},
+    {"bool_", DT_BOOL}, {"?", DT_BOOL},     {"byte", DT_I8},       {"b", DT_I8},
+    {"ubyte", DT_U8},   {"B", DT_U8},       {"short", DT_I16},     {"h", DT_I16},
+    {"ushort", DT_U16}, {"H", DT_U16},      {"intc", DT_I32},      {"i", DT_I32},
+    {"uintc", DT_U32},  {"I", DT_U32},      {"int", DT_I64},       {"int_", DT_I64},
+    {"intp", DT_I64},   {"long", DT_I64},   {"longlong", DT_I64},  {"l", DT_I64},
+    {"q", DT_I64},      {"p", DT_I64},      {"n", DT_I64},         {"uint", DT_U64},
+    {"uintp", DT_U64},  {"ulong", DT_U64},  {"ulonglong", DT_U64}, {"L", DT_U64},
+    {"Q", DT_U64},      {"P", DT_U64},      {"N", DT_U64},         {"half", DT_F16},
+    {"e", DT_F16},      {"single", DT_F32}, {"f", DT_F32},         {"float", DT_F64},
+    {"double", DT_F64}, {"d", DT_F64},      {"float_", DT_F64},
 };
 
 static bool find_name(const char *name, dtype *out) {
@@ -130,8 +132,9 @@ int binding_format_to_dtype(const char *format, Py_ssize_t itemsize, dtype *out)
 
 const char *binding_dtype_format(dtype dt) {
     static const char *const formats[DT_COUNT] = {
-        [DT_BOOL] = "?", [DT_I8] = "b",  [DT_I16] = "h", [DT_I32] = "i", [DT_I64] = "l", [DT_U8] = "B",
-        [DT_U16] = "H",  [DT_U32] = "I", [DT_U64] = "L", [DT_F16] = "e", [DT_F32] = "f", [DT_F64] = "d",
+        [DT_BOOL] = "?", [DT_I8] = "b",  [DT_I16] = "h", [DT_I32] = "i",
+        [DT_I64] = "l",  [DT_U8] = "B",  [DT_U16] = "H", [DT_U32] = "I",
+        [DT_U64] = "L",  [DT_F16] = "e", [DT_F32] = "f", [DT_F64] = "d",
     };
     return formats[dt];
 }

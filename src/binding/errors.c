@@ -21,7 +21,8 @@ static bool user_reads_chinese(void) {
 static PyObject *exception_type(simt_status code) {
     switch (code) {
 #define ERROR(id, exception, hint_en, hint_zh) \
-    case SIMT_ERR_##id: return PyExc_##exception;
+    case SIMT_ERR_##id:                        \
+        return PyExc_##exception;
 #include "base/errors.def"
 #undef ERROR
     default: return PyExc_RuntimeError;
@@ -55,8 +56,8 @@ void binding_raise_axis(int64_t axis, int ndim, graph_face face) {
     if (face == FACE_TORCH) {
         int low = ndim ? -ndim : -1, high = ndim ? ndim - 1 : 0;
         PyErr_Format(PyExc_IndexError,
-                     "Dimension out of range (expected to be in range of [%d, %d], but got %lld)", low, high,
-                     (long long)axis);
+                     "Dimension out of range (expected to be in range of [%d, %d], but got %lld)",
+                     low, high, (long long)axis);
         return;
     }
     PyObject *module = PyImport_ImportModule("numpy.exceptions");
@@ -68,12 +69,12 @@ void binding_raise_axis(int64_t axis, int ndim, graph_face face) {
     Py_XDECREF(type);
 }
 
-bool binding_parse_args(const char *function, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames,
-                        const char *const *names, int nnames, int npositional, int nrequired,
-                        PyObject **values) {
+bool binding_parse_args(const char *function, PyObject *const *args, Py_ssize_t nargs,
+                        PyObject *kwnames, const char *const *names, int nnames, int npositional,
+                        int nrequired, PyObject **values) {
     if (nargs > npositional) {
-        PyErr_Format(PyExc_TypeError, "%s() takes at most %d positional arguments (%zd given)", function,
-                     npositional, nargs);
+        PyErr_Format(PyExc_TypeError, "%s() takes at most %d positional arguments (%zd given)",
+                     function, npositional, nargs);
         return false;
     }
     for (int i = 0; i < nnames; i++) values[i] = i < nargs ? args[i] : NULL;
@@ -83,11 +84,13 @@ bool binding_parse_args(const char *function, PyObject *const *args, Py_ssize_t 
         int i = 0;
         while (i < nnames && PyUnicode_CompareWithASCIIString(name, names[i]) != 0) i++;
         if (i == nnames) {
-            PyErr_Format(PyExc_TypeError, "%s() got an unexpected keyword argument '%U'", function, name);
+            PyErr_Format(PyExc_TypeError, "%s() got an unexpected keyword argument '%U'", function,
+                         name);
             return false;
         }
         if (values[i]) {
-            PyErr_Format(PyExc_TypeError, "%s() got multiple values for argument '%s'", function, names[i]);
+            PyErr_Format(PyExc_TypeError, "%s() got multiple values for argument '%s'", function,
+                         names[i]);
             return false;
         }
         values[i] = args[nargs + k];

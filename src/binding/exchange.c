@@ -36,15 +36,23 @@ typedef struct dl_versioned {
     dl_tensor tensor;
 } dl_versioned;
 
-enum { DL_CPU = 1, DL_INT = 0, DL_UINT = 1, DL_FLOAT = 2, DL_BFLOAT = 4, DL_BOOL = 6, DL_READ_ONLY = 1 };
+enum {
+    DL_CPU = 1,
+    DL_INT = 0,
+    DL_UINT = 1,
+    DL_FLOAT = 2,
+    DL_BFLOAT = 4,
+    DL_BOOL = 6,
+    DL_READ_ONLY = 1
+};
 
 static dl_dtype to_dl_dtype(dtype dt) {
     uint8_t bits = (uint8_t)(dtype_bytes(dt) * 8);
-    uint8_t code = dt == DT_BF16          ? DL_BFLOAT
-                   : dt == DT_BOOL        ? DL_BOOL
-                   : dtype_is_float(dt)   ? DL_FLOAT
+    uint8_t code = dt == DT_BF16           ? DL_BFLOAT
+                   : dt == DT_BOOL         ? DL_BOOL
+                   : dtype_is_float(dt)    ? DL_FLOAT
                    : dtype_is_unsigned(dt) ? DL_UINT
-                                          : DL_INT;
+                                           : DL_INT;
     return (dl_dtype){code, bits, 1};
 }
 
@@ -55,7 +63,8 @@ static bool from_dl_dtype(dl_dtype d, dtype *out) {
         *out = (dtype)dt;
         return true;
     }
-    PyErr_Format(PyExc_BufferError, "DLPack: a dtype of code %d with %d bits and %d lanes is not in simt yet", d.code,
+    PyErr_Format(PyExc_BufferError,
+                 "DLPack: a dtype of code %d with %d bits and %d lanes is not in simt yet", d.code,
                  d.bits, d.lanes);
     return false;
 }
@@ -85,13 +94,17 @@ static void delete_versioned(dl_versioned *m) {
 
 static void plain_capsule_gone(PyObject *capsule) {
     dl_managed *m = PyCapsule_GetPointer(capsule, "dltensor");
-    if (m) m->deleter(m);
-    else PyErr_Clear(); /* used: the consumer has it */
+    if (m)
+        m->deleter(m);
+    else
+        PyErr_Clear(); /* used: the consumer has it */
 }
 static void versioned_capsule_gone(PyObject *capsule) {
     dl_versioned *m = PyCapsule_GetPointer(capsule, "dltensor_versioned");
-    if (m) m->deleter(m);
-    else PyErr_Clear();
+    if (m)
+        m->deleter(m);
+    else
+        PyErr_Clear();
 }
 
 PyObject *binding_to_dlpack(array *a, bool versioned) {
@@ -111,7 +124,8 @@ PyObject *binding_to_dlpack(array *a, bool versioned) {
                         .strides = e->strides};
     PyObject *capsule;
     if (versioned) {
-        e->versioned = (dl_versioned){.major = 1, .context = e, .deleter = delete_versioned, .tensor = tensor};
+        e->versioned =
+            (dl_versioned){.major = 1, .context = e, .deleter = delete_versioned, .tensor = tensor};
         capsule = PyCapsule_New(&e->versioned, "dltensor_versioned", versioned_capsule_gone);
     } else {
         e->plain = (dl_managed){.tensor = tensor, .context = e, .deleter = delete_plain};
@@ -144,25 +158,28 @@ static void release_versioned(void *owner) {
 
 static bool check_tensor(const dl_tensor *t, dtype *dt) {
     if (t->device.type != DL_CPU) {
-        PyErr_Format(PyExc_BufferError, "DLPack: memory of device type %d cannot be read here", (int)t->device.type);
+        PyErr_Format(PyExc_BufferError, "DLPack: memory of device type %d cannot be read here",
+                     (int)t->device.type);
         return false;
     }
     if (t->ndim < 0 || t->ndim > ARRAY_MAX_NDIM) {
-        PyErr_Format(PyExc_BufferError, "DLPack: %d dimensions; at most %d are supported", (int)t->ndim,
-                     ARRAY_MAX_NDIM);
+        PyErr_Format(PyExc_BufferError, "DLPack: %d dimensions; at most %d are supported",
+                     (int)t->ndim, ARRAY_MAX_NDIM);
         return false;
     }
     return from_dl_dtype(t->dt, dt);
 }
 
 /* Takes `owner`. */
-static bool import_tensor(const dl_tensor *t, dtype dt, void (*release)(void *), void *owner, array **out) {
+static bool import_tensor(const dl_tensor *t, dtype dt, void (*release)(void *), void *owner,
+                          array **out) {
     int64_t strides[ARRAY_MAX_NDIM], step = (int64_t)dtype_bytes(dt);
     for (int d = t->ndim - 1; d >= 0; d--) {
         strides[d] = t->strides ? t->strides[d] * (int64_t)dtype_bytes(dt) : step;
         step *= t->shape[d];
     }
-    return binding_share(dt, t->shape, strides, t->ndim, (char *)t->data + t->byte_offset, release, owner, out);
+    return binding_share(dt, t->shape, strides, t->ndim, (char *)t->data + t->byte_offset, release,
+                         owner, out);
 }
 
 static bool from_capsule(PyObject *capsule, array **out) {
@@ -170,7 +187,8 @@ static bool from_capsule(PyObject *capsule, array **out) {
     if (PyCapsule_IsValid(capsule, "dltensor_versioned")) {
         dl_versioned *m = PyCapsule_GetPointer(capsule, "dltensor_versioned");
         if (m->major != 1) {
-            PyErr_Format(PyExc_BufferError, "DLPack version %u.%u is not supported", m->major, m->minor);
+            PyErr_Format(PyExc_BufferError, "DLPack version %u.%u is not supported", m->major,
+                         m->minor);
             return false;
         }
         if (!check_tensor(&m->tensor, &dt)) return false;
@@ -178,8 +196,9 @@ static bool from_capsule(PyObject *capsule, array **out) {
         return import_tensor(&m->tensor, dt, release_versioned, m, out);
     }
     if (!PyCapsule_IsValid(capsule, "dltensor")) {
-        PyErr_SetString(PyExc_ValueError, "from_dlpack received an invalid capsule; note that a capsule can be "
-                                          "consumed only once");
+        PyErr_SetString(PyExc_ValueError,
+                        "from_dlpack received an invalid capsule; note that a capsule can be "
+                        "consumed only once");
         return false;
     }
     dl_managed *m = PyCapsule_GetPointer(capsule, "dltensor");
@@ -209,8 +228,10 @@ bool binding_from_dlpack(PyObject *o, array **out) {
     PyObject *capsule = ask_capsule(o);
     if (!capsule) return false;
     bool ok = PyCapsule_CheckExact(capsule);
-    if (ok) ok = from_capsule(capsule, out);
-    else PyErr_SetString(PyExc_TypeError, "__dlpack__ did not return a capsule");
+    if (ok)
+        ok = from_capsule(capsule, out);
+    else
+        PyErr_SetString(PyExc_TypeError, "__dlpack__ did not return a capsule");
     Py_DECREF(capsule);
     return ok;
 }
@@ -218,8 +239,7 @@ bool binding_from_dlpack(PyObject *o, array **out) {
 /* ---- the exporter ---- */
 
 typedef struct exporter {
-    PyObject_HEAD
-    array *a;
+    PyObject_HEAD array *a;
     bool writable;
     Py_ssize_t shape[ARRAY_MAX_NDIM], strides[ARRAY_MAX_NDIM];
 } exporter;
@@ -243,15 +263,16 @@ static int exporter_getbuffer(PyObject *self, Py_buffer *view, int flags) {
         return -1;
     }
     size_t bytes = dtype_bytes(e->a->dt);
-    *view = (Py_buffer){.obj = Py_NewRef(self),
-                        .buf = array_data(e->a),
-                        .len = (Py_ssize_t)(e->a->size * (int64_t)bytes),
-                        .itemsize = (Py_ssize_t)bytes,
-                        .readonly = !e->writable,
-                        .ndim = e->a->ndim,
-                        .format = flags & PyBUF_FORMAT ? (char *)binding_dtype_format(e->a->dt) : NULL,
-                        .shape = flags & PyBUF_ND ? e->shape : NULL,
-                        .strides = (flags & PyBUF_STRIDES) == PyBUF_STRIDES ? e->strides : NULL};
+    *view =
+        (Py_buffer){.obj = Py_NewRef(self),
+                    .buf = array_data(e->a),
+                    .len = (Py_ssize_t)(e->a->size * (int64_t)bytes),
+                    .itemsize = (Py_ssize_t)bytes,
+                    .readonly = !e->writable,
+                    .ndim = e->a->ndim,
+                    .format = flags & PyBUF_FORMAT ? (char *)binding_dtype_format(e->a->dt) : NULL,
+                    .shape = flags & PyBUF_ND ? e->shape : NULL,
+                    .strides = (flags & PyBUF_STRIDES) == PyBUF_STRIDES ? e->strides : NULL};
     return 0;
 }
 
@@ -302,14 +323,18 @@ static PyObject *from_dlpack(PyObject *module, PyObject *o) {
 static PyObject *share_memory(PyObject *module, PyObject *o) {
     array *made;
     int done = binding_share_memory(o, &made);
-    if (done == 0) PyErr_Format(PyExc_TypeError, "the memory of a %s cannot be shared", Py_TYPE(o)->tp_name);
+    if (done == 0)
+        PyErr_Format(PyExc_TypeError, "the memory of a %s cannot be shared", Py_TYPE(o)->tp_name);
     return done > 0 ? binding_wrap(made) : NULL;
 }
 
 static PyMethodDef functions[] = {
-    {"export_buffer", (PyCFunction)(void (*)(void))export_buffer, METH_FASTCALL, "The array's memory as a buffer."},
-    {"from_dlpack", from_dlpack, METH_O, "An array on the memory of a capsule or of an object with __dlpack__."},
-    {"share_memory", share_memory, METH_O, "An array on the memory of an object with the buffer protocol."},
+    {"export_buffer", (PyCFunction)(void (*)(void))export_buffer, METH_FASTCALL,
+     "The array's memory as a buffer."},
+    {"from_dlpack", from_dlpack, METH_O,
+     "An array on the memory of a capsule or of an object with __dlpack__."},
+    {"share_memory", share_memory, METH_O,
+     "An array on the memory of an object with the buffer protocol."},
     {NULL},
 };
 

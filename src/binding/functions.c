@@ -4,14 +4,17 @@
 
 #include <string.h>
 
-#define FUNCTION(name)                                                                              \
-    static PyObject *name(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
-#define FAST(name, function) {name, (PyCFunction)(void (*)(void))function, METH_FASTCALL | METH_KEYWORDS, NULL}
-#define PARSE(function, npositional, nrequired, ...)                                                           \
-    static const char *const names[] = {__VA_ARGS__};                                                          \
-    enum { NNAMES = sizeof names / sizeof names[0] };                                                          \
-    PyObject *values[NNAMES];                                                                                  \
-    if (!binding_parse_args(function, args, nargs, kwnames, names, NNAMES, npositional, nrequired, values)) \
+#define FUNCTION(name)                                                               \
+    static PyObject *name(PyObject *module, PyObject *const *args, Py_ssize_t nargs, \
+                          PyObject *kwnames)
+#define FAST(name, function) \
+    { name, (PyCFunction)(void (*)(void))function, METH_FASTCALL | METH_KEYWORDS, NULL }
+#define PARSE(function, npositional, nrequired, ...)                                               \
+    static const char *const names[] = {__VA_ARGS__};                                              \
+    enum { NNAMES = sizeof names / sizeof names[0] };                                              \
+    PyObject *values[NNAMES];                                                                      \
+    if (!binding_parse_args(function, args, nargs, kwnames, names, NNAMES, npositional, nrequired, \
+                            values))                                                               \
         return NULL;
 
 /* made is set by the call whose status is the first argument. */
@@ -21,12 +24,14 @@ static PyObject *wrap(simt_status status, array *const *made) {
 
 /* ---- the elementwise rows ---- */
 
-static PyObject *ew_keywords(array_op op, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
+static PyObject *ew_keywords(array_op op, PyObject *const *args, Py_ssize_t nargs,
+                             PyObject *kwnames) {
     static const char *const names[] = {"a", "b", "c", "out", "dtype", "casting", "where"};
     int arity = array_op_table[op].arity;
     PyObject *values[7], *positional[7];
     if (nargs < arity || nargs > arity + 1) {
-        PyErr_Format(PyExc_TypeError, "%s() takes from %d to %d positional arguments but %zd were given",
+        PyErr_Format(PyExc_TypeError,
+                     "%s() takes from %d to %d positional arguments but %zd were given",
                      array_op_table[op].name, arity, arity + 1, nargs);
         return NULL;
     }
@@ -39,14 +44,15 @@ static PyObject *ew_keywords(array_op op, PyObject *const *args, Py_ssize_t narg
         int i = 3;
         while (i < 7 && PyUnicode_CompareWithASCIIString(name, names[i]) != 0) i++;
         if (i == 7) {
-            PyErr_Format(PyExc_TypeError, "%s() got an unexpected keyword argument '%U'", array_op_table[op].name,
-                         name);
+            PyErr_Format(PyExc_TypeError, "%s() got an unexpected keyword argument '%U'",
+                         array_op_table[op].name, name);
             return NULL;
         }
         values[i] = args[nargs + k];
     }
     if (values[6] && values[6] != Py_True) {
-        PyErr_SetString(PyExc_NotImplementedError, "where= of elementwise functions is not in simt yet");
+        PyErr_SetString(PyExc_NotImplementedError,
+                        "where= of elementwise functions is not in simt yet");
         return NULL;
     }
     return binding_elementwise(op, positional, arity, values[3], values[4]);
@@ -75,7 +81,8 @@ static bool add_ew_functions(PyObject *module) {
     bool ok = owner != NULL;
     for (PyMethodDef *def = ew_functions; ok && def->ml_name; def++) {
         const array_op_info *row = &array_op_table[array_op_find(def->ml_name)];
-        if (row->arity < 1 || row->dtypes == 'X' || strchr(row->expansion, '$') || strstr(row->expansion, "s0"))
+        if (row->arity < 1 || row->dtypes == 'X' || strchr(row->expansion, '$') ||
+            strstr(row->expansion, "s0"))
             continue;
         char name[64];
         snprintf(name, sizeof name, "ew_%s", def->ml_name);
@@ -89,25 +96,26 @@ static bool add_ew_functions(PyObject *module) {
 
 /* ---- reductions ---- */
 
-static PyObject *red_sum_like(reduction kind, const char *function, PyObject *const *args, Py_ssize_t nargs,
-                              PyObject *kwnames) {
+static PyObject *red_sum_like(reduction kind, const char *function, PyObject *const *args,
+                              Py_ssize_t nargs, PyObject *kwnames) {
     PARSE(function, 5, 1, "a", "axis", "dtype", "out", "keepdims")
     array *a = binding_get_ndarray(values[0]);
     return a ? binding_reduce(kind, a, values[1], values[2], values[3], NULL, values[4]) : NULL;
 }
 
-static PyObject *red_max_like(reduction kind, const char *function, PyObject *const *args, Py_ssize_t nargs,
-                              PyObject *kwnames) {
+static PyObject *red_max_like(reduction kind, const char *function, PyObject *const *args,
+                              Py_ssize_t nargs, PyObject *kwnames) {
     PARSE(function, 4, 1, "a", "axis", "out", "keepdims")
     array *a = binding_get_ndarray(values[0]);
     return a ? binding_reduce(kind, a, values[1], NULL, values[2], NULL, values[3]) : NULL;
 }
 
-static PyObject *red_var_like(reduction kind, const char *function, PyObject *const *args, Py_ssize_t nargs,
-                              PyObject *kwnames) {
+static PyObject *red_var_like(reduction kind, const char *function, PyObject *const *args,
+                              Py_ssize_t nargs, PyObject *kwnames) {
     PARSE(function, 6, 1, "a", "axis", "dtype", "out", "ddof", "keepdims")
     array *a = binding_get_ndarray(values[0]);
-    return a ? binding_reduce(kind, a, values[1], values[2], values[3], values[4], values[5]) : NULL;
+    return a ? binding_reduce(kind, a, values[1], values[2], values[3], values[4], values[5])
+             : NULL;
 }
 
 #define RED_FUNCTION(name, kind, like) \
@@ -135,12 +143,14 @@ FUNCTION(make_array) {
     if (!binding_to_dtype_or_none(values[1], &has, &dt)) return NULL;
     if (values[4] && !binding_to_int64(values[4], &ndmin)) return NULL;
     if (ndmin > ARRAY_MAX_NDIM) {
-        PyErr_Format(PyExc_ValueError, "ndmin: at most %d dimensions are supported", ARRAY_MAX_NDIM);
+        PyErr_Format(PyExc_ValueError, "ndmin: at most %d dimensions are supported",
+                     ARRAY_MAX_NDIM);
         return NULL;
     }
     int copy = values[2] ? PyObject_IsTrue(values[2]) : 1;
     if (copy < 0) return NULL;
-    bool same = PyObject_TypeCheck(values[0], &binding_ndarray_type) && (!has || ((pyarray *)values[0])->a->dt == dt);
+    bool same = PyObject_TypeCheck(values[0], &binding_ndarray_type) &&
+                (!has || ((pyarray *)values[0])->a->dt == dt);
     if (same && !copy && ((pyarray *)values[0])->a->ndim >= ndmin) return Py_NewRef(values[0]);
     if (!binding_to_array(values[0], has, dt, FACE_NUMPY, DT_F64, &made)) return NULL;
     if (made->ndim >= ndmin) return binding_wrap(made);
@@ -152,7 +162,8 @@ FUNCTION(make_array) {
     return wrap(status, &wide);
 }
 
-static bool shape_and_dtype(PyObject *shape_object, PyObject *dtype_object, int64_t *shape, int *ndim, dtype *dt) {
+static bool shape_and_dtype(PyObject *shape_object, PyObject *dtype_object, int64_t *shape,
+                            int *ndim, dtype *dt) {
     bool has;
     return binding_start() && binding_to_shape(shape_object, "shape", shape, ndim) &&
            binding_to_dtype_or_none(dtype_object, &has, dt);
@@ -196,23 +207,33 @@ FUNCTION(make_full) {
     if (!shape_and_dtype(values[0], values[2], shape, &ndim, &dt)) return NULL;
     has = values[2] && values[2] != Py_None;
     int done = binding_to_operand(values[1], FACE_NUMPY, &value);
-    if (done == 0) PyErr_Format(PyExc_TypeError, "Unsupported type %R", (PyObject *)Py_TYPE(values[1]));
+    if (done == 0)
+        PyErr_Format(PyExc_TypeError, "Unsupported type %R", (PyObject *)Py_TYPE(values[1]));
     if (done <= 0) return NULL;
     if (!has) {
         char kind = value.s.kind;
-        dt = value.a ? value.a->dt : kind == 'B' ? DT_BOOL : kind == 'I' ? DT_I64 : kind == 'U' ? DT_U64 : DT_F64;
+        dt = value.a       ? value.a->dt
+             : kind == 'B' ? DT_BOOL
+             : kind == 'I' ? DT_I64
+             : kind == 'U' ? DT_U64
+                           : DT_F64;
     }
-    if (!value.a && value.s.kind != 'F' && value.s.kind != 'B' && !binding_integer_fits(value.s, dt)) {
-        PyErr_Format(PyExc_OverflowError, "Python integer %R out of bounds for %s", values[1], dtype_table[dt].name);
+    if (!value.a && value.s.kind != 'F' && value.s.kind != 'B' &&
+        !binding_integer_fits(value.s, dt)) {
+        PyErr_Format(PyExc_OverflowError, "Python integer %R out of bounds for %s", values[1],
+                     dtype_table[dt].name);
         return NULL;
     }
     if (!value.a) return wrap(array_full(dt, shape, ndim, value.s, &made), &made);
-    bool ok = binding_ok(array_empty(dt, shape, ndim, &made)) && binding_ok(array_assign(made, &value, FACE_NUMPY));
+    bool ok = binding_ok(array_empty(dt, shape, ndim, &made)) &&
+              binding_ok(array_assign(made, &value, FACE_NUMPY));
     array_unref(value.a);
     return ok ? binding_wrap(made) : NULL;
 }
 
-static double scalar_value(scalar s) { return s.kind == 'F' ? s.f : s.kind == 'U' ? (double)s.u : (double)s.i; }
+static double scalar_value(scalar s) {
+    return s.kind == 'F' ? s.f : s.kind == 'U' ? (double)s.u : (double)s.i;
+}
 
 /* NumPy's length: ceil((stop - start) / step). */
 static bool arange_length(scalar start, scalar stop, scalar step, bool floats, int64_t *count) {
@@ -223,12 +244,15 @@ static bool arange_length(scalar start, scalar stop, scalar step, bool floats, i
     if (!floats) {
         __int128 distance = (__int128)stop.i - start.i, by = step.i;
         __int128 n = (distance + by - (by > 0 ? 1 : -1)) / by;
-        *count = n < 0 || (distance > 0) != (by > 0) || distance == 0 ? 0 : n > INT64_MAX ? INT64_MAX : (int64_t)n;
+        *count = n < 0 || (distance > 0) != (by > 0) || distance == 0 ? 0
+                 : n > INT64_MAX                                      ? INT64_MAX
+                                                                      : (int64_t)n;
         return true;
     }
     double n = __builtin_ceil((scalar_value(stop) - scalar_value(start)) / scalar_value(step));
     if (!(n < 0x1p63)) {
-        PyErr_SetString(PyExc_ValueError, n != n ? "arange: cannot compute length" : "Maximum allowed size exceeded");
+        PyErr_SetString(PyExc_ValueError,
+                        n != n ? "arange: cannot compute length" : "Maximum allowed size exceeded");
         return false;
     }
     *count = n > 0 ? (int64_t)n : 0;
@@ -267,16 +291,19 @@ FUNCTION(make_linspace) {
     array *made = NULL;
     for (int i = 0; i < 2; i++) {
         int done = binding_to_scalar(values[i], &ends[i]);
-        if (done == 0) PyErr_Format(PyExc_TypeError, "Unsupported type %R", (PyObject *)Py_TYPE(values[i]));
+        if (done == 0)
+            PyErr_Format(PyExc_TypeError, "Unsupported type %R", (PyObject *)Py_TYPE(values[i]));
         if (done <= 0) return NULL;
     }
     if (!binding_start() || (values[2] && !binding_to_int64(values[2], &count)) ||
         !binding_to_dtype_or_none(values[5], &has, &dt))
         return NULL;
-    int endpoint = values[3] ? PyObject_IsTrue(values[3]) : 1, retstep = values[4] ? PyObject_IsTrue(values[4]) : 0;
+    int endpoint = values[3] ? PyObject_IsTrue(values[3]) : 1,
+        retstep = values[4] ? PyObject_IsTrue(values[4]) : 0;
     if (endpoint < 0 || retstep < 0) return NULL;
     if (count < 0) {
-        PyErr_Format(PyExc_ValueError, "Number of samples, %lld, must be non-negative.", (long long)count);
+        PyErr_Format(PyExc_ValueError, "Number of samples, %lld, must be non-negative.",
+                     (long long)count);
         return NULL;
     }
     double start = scalar_value(ends[0]), stop = scalar_value(ends[1]);
@@ -295,7 +322,9 @@ FUNCTION(make_linspace) {
     if (!retstep) return binding_wrap(made);
     double parts = (double)(endpoint ? count - 1 : count);
     PyObject *result = binding_wrap(made);
-    return result ? Py_BuildValue("(Nd)", result, parts > 0 ? (stop - start) / parts : __builtin_nan("")) : NULL;
+    return result ? Py_BuildValue("(Nd)", result,
+                                  parts > 0 ? (stop - start) / parts : __builtin_nan(""))
+                  : NULL;
 }
 
 FUNCTION(make_eye) {
@@ -318,8 +347,9 @@ FUNCTION(make_eye) {
 static bool to_arrays(PyObject *o, array ***out, Py_ssize_t *n) {
     *n = 0;
     *out = NULL;
-    PyObject *list = PyObject_TypeCheck(o, &binding_ndarray_type) ? PySequence_List(o)
-                                                                  : PySequence_Fast(o, "expected a sequence of arrays");
+    PyObject *list = PyObject_TypeCheck(o, &binding_ndarray_type)
+                         ? PySequence_List(o)
+                         : PySequence_Fast(o, "expected a sequence of arrays");
     if (!list) return false;
     Py_ssize_t count = PySequence_Fast_GET_SIZE(list);
     *out = PyMem_Calloc((size_t)count + 1, sizeof **out);
@@ -338,7 +368,8 @@ static PyObject *join(bool stack, PyObject *sequence, PyObject *axis_object, PyO
     Py_ssize_t n;
     int64_t axis = 0;
     bool flat = !stack && axis_object == Py_None;
-    bool ok = to_arrays(sequence, &arrays, &n) && (!axis_object || flat || binding_to_int64(axis_object, &axis));
+    bool ok = to_arrays(sequence, &arrays, &n) &&
+              (!axis_object || flat || binding_to_int64(axis_object, &axis));
     if (ok && n == 0) {
         PyErr_SetString(PyExc_ValueError, stack ? "need at least one array to stack"
                                                 : "need at least one array to concatenate");
@@ -396,7 +427,8 @@ FUNCTION(expand_dims) {
 
 FUNCTION(take_along_axis) {
     PARSE("take_along_axis", 3, 2, "a", "indices", "axis")
-    array *a = binding_get_ndarray(values[0]), *index = a ? binding_get_ndarray(values[1]) : NULL, *made = NULL;
+    array *a = binding_get_ndarray(values[0]), *index = a ? binding_get_ndarray(values[1]) : NULL,
+          *made = NULL;
     int axis = 0;
     if (!a || !index) return NULL;
     if (!values[2] || values[2] == Py_None) {
@@ -412,14 +444,16 @@ FUNCTION(take_along_axis) {
 
 FUNCTION(matmul) {
     PARSE("matmul", 3, 2, "x1", "x2", "out")
-    array *a = binding_get_ndarray(values[0]), *b = a ? binding_get_ndarray(values[1]) : NULL, *made = NULL;
+    array *a = binding_get_ndarray(values[0]), *b = a ? binding_get_ndarray(values[1]) : NULL,
+          *made = NULL;
     if (!b || !binding_ok(array_matmul(a, b, FACE_NUMPY, &made))) return NULL;
     return binding_into_out(made, values[2]);
 }
 
 FUNCTION(dot) {
     PARSE("dot", 3, 2, "a", "b", "out")
-    array *a = binding_get_ndarray(values[0]), *b = a ? binding_get_ndarray(values[1]) : NULL, *made = NULL;
+    array *a = binding_get_ndarray(values[0]), *b = a ? binding_get_ndarray(values[1]) : NULL,
+          *made = NULL;
     if (!b || !binding_ok(array_dot(a, b, &made))) return NULL;
     return binding_into_out(made, values[2]);
 }
@@ -446,10 +480,11 @@ static PyObject *stats(PyObject *module, PyObject *unused) {
     array_stats s = {0};
     if (!binding_start()) return NULL;
     array_get_stats(&s);
-    return Py_BuildValue("{sKsKsKsKsKsnsn}", "evaluations", (unsigned long long)s.evaluations, "plans",
-                         (unsigned long long)s.plans, "plan_hits", (unsigned long long)s.plan_hits, "launches",
-                         (unsigned long long)s.launches, "nodes", (unsigned long long)s.nodes, "bytes_in_use",
-                         (Py_ssize_t)s.bytes_in_use, "bytes_cached", (Py_ssize_t)s.bytes_cached);
+    return Py_BuildValue(
+        "{sKsKsKsKsKsnsn}", "evaluations", (unsigned long long)s.evaluations, "plans",
+        (unsigned long long)s.plans, "plan_hits", (unsigned long long)s.plan_hits, "launches",
+        (unsigned long long)s.launches, "nodes", (unsigned long long)s.nodes, "bytes_in_use",
+        (Py_ssize_t)s.bytes_in_use, "bytes_cached", (Py_ssize_t)s.bytes_cached);
 }
 
 static PyObject *eager(PyObject *module, PyObject *const *args, Py_ssize_t nargs) {
@@ -479,11 +514,12 @@ static PyObject *trim(PyObject *module, PyObject *unused) {
 static PyObject *describe(PyObject *module, PyObject *o) {
     array *a = any_array(o);
     if (!a) return NULL;
-    return Py_BuildValue("{sKsIsOsOsKsLsi}", "storage", (unsigned long long)(uintptr_t)a->store, "version",
-                         (unsigned)a->store->version, "exposed", a->store->exposed ? Py_True : Py_False, "contiguous",
+    return Py_BuildValue("{sKsIsOsOsKsLsi}", "storage", (unsigned long long)(uintptr_t)a->store,
+                         "version", (unsigned)a->store->version, "exposed",
+                         a->store->exposed ? Py_True : Py_False, "contiguous",
                          array_is_contiguous(a) ? Py_True : Py_False, "address",
-                         (unsigned long long)(uintptr_t)array_data(a), "offset", (long long)a->offset, "dtype",
-                         (int)a->dt);
+                         (unsigned long long)(uintptr_t)array_data(a), "offset",
+                         (long long)a->offset, "dtype", (int)a->dt);
 }
 
 static PyMethodDef functions[] = {
@@ -515,7 +551,8 @@ static PyMethodDef functions[] = {
     FAST("dot", dot),
     {"evaluate", evaluate, METH_O, "Computes an array (None: all that waits); returns it."},
     {"stats", stats, METH_NOARGS, "Counters of evaluation and memory."},
-    {"eager", (PyCFunction)(void (*)(void))eager, METH_FASTCALL, "Whether each operation runs at once; sets it."},
+    {"eager", (PyCFunction)(void (*)(void))eager, METH_FASTCALL,
+     "Whether each operation runs at once; sets it."},
     {"device_name", device_name, METH_NOARGS, "Name of device 0."},
     {"trim", trim, METH_NOARGS, "Gives cached memory back to the system."},
     {"describe", describe, METH_O, "Facts about an array's storage."},

@@ -85,7 +85,8 @@ static bool find_in_folder(PyObject *folder, char *to, size_t size) {
     }
     static const char *const endings[] = {"so", "dylib"};
     for (int i = 0; i < 2; i++) {
-        snprintf(to, size, "%s/scipy_openblas32/lib/libscipy_openblas.%s", text[0] ? text : ".", endings[i]);
+        snprintf(to, size, "%s/scipy_openblas32/lib/libscipy_openblas.%s", text[0] ? text : ".",
+                 endings[i]);
         if (access(to, R_OK) == 0) return true;
     }
     return false;

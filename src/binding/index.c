@@ -8,7 +8,15 @@
 
 #include <string.h>
 
-typedef enum part_kind { PART_INTEGER, PART_SLICE, PART_NEWAXIS, PART_ELLIPSIS, PART_INDEX, PART_MASK, PART_BOOL } part_kind;
+typedef enum part_kind {
+    PART_INTEGER,
+    PART_SLICE,
+    PART_NEWAXIS,
+    PART_ELLIPSIS,
+    PART_INDEX,
+    PART_MASK,
+    PART_BOOL
+} part_kind;
 typedef struct part {
     part_kind kind;
     int64_t value;   /* integer; bool */
@@ -30,12 +38,14 @@ static void parts_deinit(parts *p) {
 static bool bad_index(PyObject *o, graph_face face) {
     if (face == FACE_TORCH)
         PyErr_Format(PyExc_IndexError,
-                     "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid "
+                     "only integers, slices (`:`), ellipsis (`...`), None and long or byte "
+                     "Variables are valid "
                      "indices (got %s)",
                      Py_TYPE(o)->tp_name);
     else
-        PyErr_SetString(PyExc_IndexError, "only integers, slices (`:`), ellipsis (`...`), numpy.newaxis (`None`) "
-                                          "and integer or boolean arrays are valid indices");
+        PyErr_SetString(PyExc_IndexError,
+                        "only integers, slices (`:`), ellipsis (`...`), numpy.newaxis (`None`) "
+                        "and integer or boolean arrays are valid indices");
     return false;
 }
 
@@ -126,7 +136,9 @@ static bool split_key(parts *p, PyObject *key) {
 
 static int axes_of(const part *p) {
     switch (p->kind) {
-    case PART_INTEGER: case PART_SLICE: case PART_INDEX: return 1;
+    case PART_INTEGER:
+    case PART_SLICE:
+    case PART_INDEX: return 1;
     case PART_MASK: return p->a->ndim;
     default: return 0;
     }
@@ -149,22 +161,26 @@ static bool count_axes(const parts *p, int ndim, int *rest) {
         PyErr_Format(PyExc_IndexError, "too many indices for tensor of dimension %d", ndim);
     else
         PyErr_Format(PyExc_IndexError,
-                     "too many indices for array: array is %d-dimensional, but %d were indexed", ndim, used);
+                     "too many indices for array: array is %d-dimensional, but %d were indexed",
+                     ndim, used);
     return false;
 }
 
 static bool put_integer(binding_key *k, const array *a, int axis, int64_t value, graph_face face) {
     int64_t size = a->shape[axis];
     if (value < -size || value >= size) {
-        PyErr_Format(PyExc_IndexError, "index %lld is out of bounds for %s %d with size %lld", (long long)value,
-                     face == FACE_TORCH ? "dimension" : "axis", axis, (long long)size);
+        PyErr_Format(PyExc_IndexError, "index %lld is out of bounds for %s %d with size %lld",
+                     (long long)value, face == FACE_TORCH ? "dimension" : "axis", axis,
+                     (long long)size);
         return false;
     }
-    k->items[k->nitems++] = (array_slice){.kind = SLICE_INDEX, .start = value < 0 ? value + size : value};
+    k->items[k->nitems++] =
+        (array_slice){.kind = SLICE_INDEX, .start = value < 0 ? value + size : value};
     return true;
 }
 
-static bool put_slice(binding_key *k, const array *a, int axis, PyObject *slice, graph_face face, int *view_axis) {
+static bool put_slice(binding_key *k, const array *a, int axis, PyObject *slice, graph_face face,
+                      int *view_axis) {
     Py_ssize_t start, stop, step;
     if (PySlice_Unpack(slice, &start, &stop, &step) < 0) return false;
     if (face == FACE_TORCH && step <= 0) {
@@ -172,7 +188,8 @@ static bool put_slice(binding_key *k, const array *a, int axis, PyObject *slice,
         return false;
     }
     PySlice_AdjustIndices((Py_ssize_t)a->shape[axis], &start, &stop, step);
-    k->items[k->nitems++] = (array_slice){.kind = SLICE_RANGE, .start = start, .stop = stop, .step = step};
+    k->items[k->nitems++] =
+        (array_slice){.kind = SLICE_RANGE, .start = start, .stop = stop, .step = step};
     ++*view_axis;
     return true;
 }
@@ -187,16 +204,19 @@ static void put_index(binding_key *k, array *index, int *view_axis) {
     k->nindices = ++*view_axis;
 }
 
-static bool put_mask(binding_key *k, const array *a, int axis, array *mask, graph_face face, int *view_axis) {
+static bool put_mask(binding_key *k, const array *a, int axis, array *mask, graph_face face,
+                     int *view_axis) {
     for (int d = 0; d < mask->ndim; d++) {
         if (mask->shape[d] == a->shape[axis + d]) continue;
         if (face == FACE_TORCH) {
             PyObject *theirs = binding_from_shape(mask->shape, mask->ndim);
             PyObject *ours = binding_from_shape(a->shape, a->ndim);
-            PyObject *left = theirs ? PySequence_List(theirs) : NULL, *right = ours ? PySequence_List(ours) : NULL;
+            PyObject *left = theirs ? PySequence_List(theirs) : NULL,
+                     *right = ours ? PySequence_List(ours) : NULL;
             if (left && right)
                 PyErr_Format(PyExc_IndexError,
-                             "The shape of the mask %R at index %d does not match the shape of the indexed tensor "
+                             "The shape of the mask %R at index %d does not match the shape of the "
+                             "indexed tensor "
                              "%R at index %d",
                              left, d, right, axis + d);
             Py_XDECREF(left);
@@ -205,7 +225,8 @@ static bool put_mask(binding_key *k, const array *a, int axis, array *mask, grap
             Py_XDECREF(ours);
         } else {
             PyErr_Format(PyExc_IndexError,
-                         "boolean index did not match indexed array along axis %d; size of axis is %lld but size "
+                         "boolean index did not match indexed array along axis %d; size of axis is "
+                         "%lld but size "
                          "of corresponding boolean axis is %lld",
                          axis + d, (long long)a->shape[axis + d], (long long)mask->shape[d]);
         }
@@ -214,7 +235,8 @@ static bool put_mask(binding_key *k, const array *a, int axis, array *mask, grap
     array *found[ARRAY_MAX_NDIM];
     if (!binding_ok(array_nonzero(mask, found))) return false;
     for (int d = 0; d < mask->ndim; d++) {
-        k->items[k->nitems++] = (array_slice){.kind = SLICE_RANGE, .stop = a->shape[axis + d], .step = 1};
+        k->items[k->nitems++] =
+            (array_slice){.kind = SLICE_RANGE, .stop = a->shape[axis + d], .step = 1};
         put_index(k, found[d], view_axis);
     }
     return true;
@@ -238,8 +260,10 @@ static bool separated(const parts *p) {
         if (kind == PART_INTEGER && p->face == FACE_TORCH) continue;
         bool advanced = kind >= PART_INDEX || kind == PART_INTEGER;
         if (advanced && state == 2) return true;
-        if (advanced) state = 1;
-        else if (state == 1) state = 2;
+        if (advanced)
+            state = 1;
+        else if (state == 1)
+            state = 2;
     }
     return false;
 }
@@ -259,7 +283,8 @@ static bool put_part(binding_key *k, const array *a, part *p, int rest, graph_fa
         *axis += rest;
         break;
     case PART_INDEX:
-        k->items[k->nitems++] = (array_slice){.kind = SLICE_RANGE, .stop = a->shape[*axis], .step = 1};
+        k->items[k->nitems++] =
+            (array_slice){.kind = SLICE_RANGE, .stop = a->shape[*axis], .step = 1};
         put_index(k, array_ref(p->a), view_axis);
         break;
     case PART_MASK: ok = put_mask(k, a, *axis, p->a, face, view_axis); break;
@@ -284,7 +309,8 @@ bool binding_key_parse(array *a, PyObject *key, graph_face face, binding_key *ou
         ok = put_part(out, a, &p.list[i], rest, face, &axis, &view_axis);
     for (; ok && axis < a->ndim; axis++) put_whole(out, a, axis, &view_axis);
     if (ok && view_axis > ARRAY_MAX_NDIM) {
-        PyErr_Format(PyExc_IndexError, "the result would have %d dimensions, at most %d are supported", view_axis,
+        PyErr_Format(PyExc_IndexError,
+                     "the result would have %d dimensions, at most %d are supported", view_axis,
                      ARRAY_MAX_NDIM);
         ok = false;
     }
@@ -338,7 +364,8 @@ bool binding_get_item(array *a, PyObject *key, graph_face face, array **out) {
         return true;
     }
     array *index[MAX_PARTS];
-    if (status == SIMT_OK) status = array_index_get(view, index, binding_key_indices(&k, index), out);
+    if (status == SIMT_OK)
+        status = array_index_get(view, index, binding_key_indices(&k, index), out);
     array_unref(view);
     binding_key_deinit(&k);
     return binding_ok(status);

@@ -3,14 +3,15 @@
 
 int binding_add_vm(PyObject *module); /* vm_test.c */
 
-static struct PyModuleDef module_def = {PyModuleDef_HEAD_INIT, .m_name = "simt._core", .m_size = -1};
+static struct PyModuleDef module_def = {PyModuleDef_HEAD_INIT, .m_name = "simt._core",
+                                        .m_size = -1};
 
 PyMODINIT_FUNC PyInit__core(void) {
     PyObject *module = PyModule_Create(&module_def);
     if (!module) return NULL;
     binding_install_hooks();
-    if (binding_add_array_types(module) && binding_add_functions(module) && binding_add_random(module) &&
-        binding_add_exchange(module) && binding_add_vm(module) == 0)
+    if (binding_add_array_types(module) && binding_add_functions(module) &&
+        binding_add_random(module) && binding_add_exchange(module) && binding_add_vm(module) == 0)
         return module;
     Py_DECREF(module);
     return NULL;

@@ -14,7 +14,8 @@ PyObject *binding_into_out(array *made, PyObject *out) {
     if (!made || !out || out == Py_None) return binding_wrap(made);
     array *to = binding_get_ndarray(out);
     simt_status status = SIMT_OK;
-    if (to && (to->ndim != made->ndim || memcmp(to->shape, made->shape, sizeof to->shape[0] * (size_t)to->ndim)))
+    if (to && (to->ndim != made->ndim ||
+               memcmp(to->shape, made->shape, sizeof to->shape[0] * (size_t)to->ndim)))
         status = status_fail(SIMT_ERR_VALUE, "output parameter has the wrong shape");
     if (to && status == SIMT_OK) status = array_assign(to, &(operand){.a = made}, FACE_NUMPY);
     array_unref(made);
@@ -26,13 +27,15 @@ PyObject *binding_into_out(array *made, PyObject *out) {
 static bool is_comparison(array_op op) { return array_op_table[op].dtypes == 'C'; }
 
 /* A Python integer that the integer type `dt` cannot hold: a comparison is decided by it alone. */
-static PyObject *compare_beyond(array_op op, const operand *in, const operand *number, bool number_first) {
+static PyObject *compare_beyond(array_op op, const operand *in, const operand *number,
+                                bool number_first) {
     bool above = number->s.kind == 'U' || number->s.i > 0; /* else below */
-    bool less = above != number_first;                     /* is the array's side the smaller one, as asked */
+    bool less = above != number_first; /* is the array's side the smaller one, as asked */
     bool truth = op == OP_NOT_EQUAL || ((op == OP_LESS || op == OP_LESS_EQUAL) && less) ||
                  ((op == OP_GREATER || op == OP_GREATER_EQUAL) && !less);
     array *made;
-    if (!binding_ok(array_full(DT_BOOL, in->a->shape, in->a->ndim, (scalar){.kind = 'B', .i = truth}, &made)))
+    if (!binding_ok(array_full(DT_BOOL, in->a->shape, in->a->ndim,
+                               (scalar){.kind = 'B', .i = truth}, &made)))
         return NULL;
     return binding_wrap(made);
 }
@@ -70,10 +73,12 @@ static int check_weak(array_op op, const operand *in, int n, PyObject **result) 
     return 1;
 }
 
-static PyObject *run_elementwise(array_op op, const operand *in, int n, PyObject *out, bool has_dtype, dtype dt) {
+static PyObject *run_elementwise(array_op op, const operand *in, int n, PyObject *out,
+                                 bool has_dtype, dtype dt) {
     PyObject *result;
     if (!check_weak(op, in, n, &result)) return result;
-    op_options options = {.face = FACE_NUMPY, .default_float = DT_F64, .has_dtype = has_dtype, .dt = dt};
+    op_options options = {
+        .face = FACE_NUMPY, .default_float = DT_F64, .has_dtype = has_dtype, .dt = dt};
     if (out) {
         options.out = binding_get_ndarray(out);
         if (!options.out) return NULL;
@@ -100,8 +105,10 @@ PyObject *binding_elementwise(array_op op, PyObject *const *objects, int n, PyOb
     if (out && PyTuple_Check(out) && PyTuple_GET_SIZE(out) == 1) out = PyTuple_GET_ITEM(out, 0);
     if (out == Py_None) out = NULL;
     int have = 0, done = 1;
-    while (have < n && (done = binding_to_operand(objects[have], FACE_NUMPY, &in[have])) > 0) have++;
-    if (done == 0) PyErr_Format(PyExc_TypeError, "Unsupported type %R", (PyObject *)Py_TYPE(objects[have]));
+    while (have < n && (done = binding_to_operand(objects[have], FACE_NUMPY, &in[have])) > 0)
+        have++;
+    if (done == 0)
+        PyErr_Format(PyExc_TypeError, "Unsupported type %R", (PyObject *)Py_TYPE(objects[have]));
     PyObject *result = done > 0 ? run_elementwise(op, in, n, out, has_dtype, dt) : NULL;
     for (int i = 0; i < have; i++) binding_operand_done(&in[i]);
     return result;
@@ -109,10 +116,12 @@ PyObject *binding_elementwise(array_op op, PyObject *const *objects, int n, PyOb
 
 /* ---- reductions ---- */
 
-static const array_op reduce_ops[] = {OP_SUM, OP_PROD, OP_MAX, OP_MIN, OP_ANY, OP_ALL, OP_ARGMAX, OP_ARGMIN};
+static const array_op reduce_ops[] = {OP_SUM, OP_PROD, OP_MAX,    OP_MIN,
+                                      OP_ANY, OP_ALL,  OP_ARGMAX, OP_ARGMIN};
 
 /* argmax over all axes gives the position in the flattened array. */
-static simt_status reduce_position(array_op op, array *a, const reduce_options *o, bool all, array **out) {
+static simt_status reduce_position(array_op op, array *a, const reduce_options *o, bool all,
+                                   array **out) {
     if (!all || a->ndim <= 1) return array_reduce(op, a, o, out);
     int64_t flat = -1, ones[ARRAY_MAX_NDIM];
     array *line, *made;
@@ -132,7 +141,8 @@ static simt_status reduce_position(array_op op, array *a, const reduce_options *
     return status;
 }
 
-static simt_status run_reduction(reduction kind, array *a, const reduce_options *o, bool all, array **out) {
+static simt_status run_reduction(reduction kind, array *a, const reduce_options *o, bool all,
+                                 array **out) {
     switch (kind) {
     case REDUCE_MEAN: return array_mean(a, o, out);
     case REDUCE_VAR:
@@ -143,8 +153,8 @@ static simt_status run_reduction(reduction kind, array *a, const reduce_options 
     }
 }
 
-PyObject *binding_reduce(reduction kind, array *a, PyObject *axis, PyObject *dtype_object, PyObject *out,
-                         PyObject *ddof, PyObject *keepdims) {
+PyObject *binding_reduce(reduction kind, array *a, PyObject *axis, PyObject *dtype_object,
+                         PyObject *out, PyObject *ddof, PyObject *keepdims) {
     reduce_options o = {.face = FACE_NUMPY, .default_float = DT_F64};
     bool all;
     if (!binding_to_axes(axis, a->ndim, FACE_NUMPY, &o.axes_mask, &all)) return NULL;
@@ -173,7 +183,8 @@ PyObject *binding_to_numpy(array *a) {
         Py_XDECREF(numpy);
         if (!empty) return NULL;
     }
-    PyObject *shape = binding_from_shape(a->shape, a->ndim), *dtype_object = binding_numpy_dtype(a->dt);
+    PyObject *shape = binding_from_shape(a->shape, a->ndim),
+             *dtype_object = binding_numpy_dtype(a->dt);
     PyObject *made = shape && dtype_object
                          ? PyObject_CallFunctionObjArgs(empty, shape, dtype_object, NULL)
                          : NULL;

@@ -8,24 +8,25 @@
 #include <time.h>
 
 typedef struct generator {
-    PyObject_HEAD
-    random_state state;
+    PyObject_HEAD random_state state;
 } generator;
 
-#define METHOD(name)                                                                                   \
+#define METHOD(name)                                                                           \
     static PyObject *generator_##name(PyObject *self, PyObject *const *args, Py_ssize_t nargs, \
                                       PyObject *kwnames)
 #define STATE (&((generator *)self)->state)
-#define PARSE(function, npositional, nrequired, ...)                                                           \
-    static const char *const names[] = {__VA_ARGS__};                                                          \
-    enum { NNAMES = sizeof names / sizeof names[0] };                                                          \
-    PyObject *values[NNAMES];                                                                                  \
-    if (!binding_parse_args(function, args, nargs, kwnames, names, NNAMES, npositional, nrequired, values)) \
+#define PARSE(function, npositional, nrequired, ...)                                               \
+    static const char *const names[] = {__VA_ARGS__};                                              \
+    enum { NNAMES = sizeof names / sizeof names[0] };                                              \
+    PyObject *values[NNAMES];                                                                      \
+    if (!binding_parse_args(function, args, nargs, kwnames, names, NNAMES, npositional, nrequired, \
+                            values))                                                               \
         return NULL;
 
 static uint64_t fresh_seed(void) {
     uint64_t seed;
-    if (getrandom(&seed, sizeof seed, GRND_NONBLOCK) != sizeof seed) seed = (uint64_t)time(NULL) ^ (uintptr_t)&seed;
+    if (getrandom(&seed, sizeof seed, GRND_NONBLOCK) != sizeof seed)
+        seed = (uint64_t)time(NULL) ^ (uintptr_t)&seed;
     return seed;
 }
 
@@ -58,7 +59,8 @@ METHOD(seed) {
 }
 
 static PyObject *generator_get_state(PyObject *self, PyObject *unused) {
-    return Py_BuildValue("(KK)", (unsigned long long)STATE->seed, (unsigned long long)STATE->offset);
+    return Py_BuildValue("(KK)", (unsigned long long)STATE->seed,
+                         (unsigned long long)STATE->offset);
 }
 
 static PyObject *generator_set_state(PyObject *self, PyObject *state) {
@@ -69,8 +71,8 @@ static PyObject *generator_set_state(PyObject *self, PyObject *state) {
 }
 
 /* size=None is one number, as a 0-d array. */
-static bool size_and_dtype(PyObject *size, PyObject *dtype_object, dtype standard, int64_t *shape, int *ndim,
-                           dtype *dt) {
+static bool size_and_dtype(PyObject *size, PyObject *dtype_object, dtype standard, int64_t *shape,
+                           int *ndim, dtype *dt) {
     bool has;
     *ndim = 0;
     *dt = standard;
@@ -133,7 +135,8 @@ METHOD(integers) {
     dtype dt;
     array *made = NULL;
     bool one = !values[1] || values[1] == Py_None;
-    if (!binding_to_int64(values[one ? 0 : 1], &high) || (!one && !binding_to_int64(values[0], &low)) ||
+    if (!binding_to_int64(values[one ? 0 : 1], &high) ||
+        (!one && !binding_to_int64(values[0], &low)) ||
         !size_and_dtype(values[2], values[3], DT_I64, shape, &ndim, &dt))
         return NULL;
     if (low >= high) {
@@ -142,7 +145,8 @@ METHOD(integers) {
     }
     if (!binding_integer_fits((scalar){.kind = 'I', .i = low}, dt) ||
         !binding_integer_fits((scalar){.kind = 'I', .i = high - 1}, dt)) {
-        PyErr_Format(PyExc_ValueError, "%s is out of bounds for %s", high > 0 ? "high" : "low", dtype_table[dt].name);
+        PyErr_Format(PyExc_ValueError, "%s is out of bounds for %s", high > 0 ? "high" : "low",
+                     dtype_table[dt].name);
         return NULL;
     }
     return wrap(array_random_integers(STATE, dt, low, high, shape, ndim, &made), &made);
@@ -159,7 +163,8 @@ static PyObject *generator_permutation(PyObject *self, PyObject *count) {
     return wrap(array_random_permutation(STATE, n, &made), &made);
 }
 
-#define FAST(name) {#name, (PyCFunction)(void (*)(void))generator_##name, METH_FASTCALL | METH_KEYWORDS, NULL}
+#define FAST(name) \
+    { #name, (PyCFunction)(void (*)(void))generator_##name, METH_FASTCALL | METH_KEYWORDS, NULL }
 static PyMethodDef methods[] = {
     FAST(seed),
     FAST(uniform),

@@ -32,13 +32,15 @@ static void c_strides(dtype dt, const int64_t *shape, int ndim, int64_t *strides
 /* array_from_foreign for any strides: the base is the lowest address. Takes the owner: it is released
  * on failure too. */
 bool binding_share(dtype dt, const int64_t *shape, const int64_t *strides, int ndim, char *data,
-                  void (*release)(void *), void *owner, array **out) {
+                   void (*release)(void *), void *owner, array **out) {
     int64_t low = 0, high = (int64_t)dtype_bytes(dt), one = 1;
     bool empty = false;
     for (int d = 0; d < ndim; d++) {
         int64_t reach = strides[d] * (shape[d] - 1);
-        if (shape[d] == 0) empty = true;
-        else *(reach < 0 ? &low : &high) += reach;
+        if (shape[d] == 0)
+            empty = true;
+        else
+            *(reach < 0 ? &low : &high) += reach;
     }
     if (empty) low = high = 0;
     if (!binding_start()) {
@@ -47,9 +49,10 @@ bool binding_share(dtype dt, const int64_t *shape, const int64_t *strides, int n
     }
     array *base;
     int64_t bytes = high - low;
-    simt_status status =
-        low == 0 ? array_from_foreign(dt, shape, strides, ndim, data, (size_t)high, release, owner, out)
-                 : array_from_foreign(DT_U8, &bytes, &one, 1, data + low, (size_t)bytes, release, owner, &base);
+    simt_status status = low == 0 ? array_from_foreign(dt, shape, strides, ndim, data, (size_t)high,
+                                                       release, owner, out)
+                                  : array_from_foreign(DT_U8, &bytes, &one, 1, data + low,
+                                                       (size_t)bytes, release, owner, &base);
     if (status != SIMT_OK) {
         binding_raise();
         release(owner);
@@ -90,7 +93,8 @@ static int share_buffer(PyObject *o, array **out) {
         free(view);
         return 0;
     }
-    return binding_share(dt, shape, strides, view->ndim, view->buf, release_buffer, view, out) ? 1 : -1;
+    return binding_share(dt, shape, strides, view->ndim, view->buf, release_buffer, view, out) ? 1
+                                                                                               : -1;
 }
 
 typedef struct interface {
@@ -143,7 +147,8 @@ static int interface_read(PyObject *o, interface *i) {
     PyObject *typestr = PyDict_Check(dict) ? PyDict_GetItemString(dict, "typestr") : NULL;
     PyObject *strides = PyDict_Check(dict) ? PyDict_GetItemString(dict, "strides") : NULL;
     int done = shape && typestr ? 1 : 0;
-    if (done && (!binding_to_dtype(typestr, &i->dt) || !binding_to_shape(shape, "shape", i->shape, &i->ndim)))
+    if (done && (!binding_to_dtype(typestr, &i->dt) ||
+                 !binding_to_shape(shape, "shape", i->shape, &i->ndim)))
         done = -1;
     if (done > 0) c_strides(i->dt, i->shape, i->ndim, i->strides);
     int count = i->ndim;
@@ -152,10 +157,12 @@ static int interface_read(PyObject *o, interface *i) {
         done = -1;
     if (done > 0 && !interface_data(dict, i)) done = -1;
     if (done > 0 && !interface_fits(i)) {
-        PyErr_SetString(PyExc_ValueError, "__array_interface__: the data is shorter than shape and strides say");
+        PyErr_SetString(PyExc_ValueError,
+                        "__array_interface__: the data is shorter than shape and strides say");
         done = -1;
     }
-    if (done < 0 && !PyErr_Occurred()) PyErr_SetString(PyExc_ValueError, "invalid __array_interface__");
+    if (done < 0 && !PyErr_Occurred())
+        PyErr_SetString(PyExc_ValueError, "invalid __array_interface__");
     if (done < 0 && i->has_buffer) PyBuffer_Release(&i->buffer);
     Py_DECREF(dict);
     return done;
@@ -171,7 +178,9 @@ int binding_share_memory(PyObject *o, array **out) {
         return 0;
     }
     Py_INCREF(o);
-    return binding_share(i.dt, i.shape, i.strides, i.ndim, i.data, binding_release_object, o, out) ? 1 : -1;
+    return binding_share(i.dt, i.shape, i.strides, i.ndim, i.data, binding_release_object, o, out)
+               ? 1
+               : -1;
 }
 
 /* Takes `made`, gives it in the asked dtype. */
@@ -245,8 +254,9 @@ typedef struct discovery {
 
 static bool is_sequence(PyObject *o) {
     if (PyList_CheckExact(o) || PyTuple_CheckExact(o)) return true;
-    return PySequence_Check(o) && !PyUnicode_Check(o) && !PyBytes_Check(o) && !PyObject_CheckBuffer(o) &&
-           !binding_is_array(o) && !PyDict_Check(o) && !PyObject_HasAttrString(o, "__array_interface__");
+    return PySequence_Check(o) && !PyUnicode_Check(o) && !PyBytes_Check(o) &&
+           !PyObject_CheckBuffer(o) && !binding_is_array(o) && !PyDict_Check(o) &&
+           !PyObject_HasAttrString(o, "__array_interface__");
 }
 
 static bool ragged(const discovery *d, int depth, int64_t got) {
@@ -254,14 +264,16 @@ static bool ragged(const discovery *d, int depth, int64_t got) {
         if (depth < d->ndim)
             PyErr_Format(PyExc_ValueError, "expected sequence of length %lld at dim %d (got %lld)",
                          (long long)d->shape[depth], depth, (long long)got);
-        else PyErr_Format(PyExc_TypeError, "not a sequence");
+        else
+            PyErr_Format(PyExc_TypeError, "not a sequence");
         return false;
     }
     int known = depth < d->ndim ? depth : d->ndim;
     PyObject *shape = binding_from_shape(d->shape, known);
     if (shape)
         PyErr_Format(PyExc_ValueError,
-                     "setting an array element with a sequence. The requested array has an inhomogeneous shape "
+                     "setting an array element with a sequence. The requested array has an "
+                     "inhomogeneous shape "
                      "after %d dimensions. The detected shape was %R + inhomogeneous part.",
                      known, shape);
     Py_XDECREF(shape);
@@ -300,7 +312,8 @@ static bool unsupported_leaf(PyObject *o, graph_face face) {
     if (PyErr_Occurred()) return false;
     if (face == FACE_TORCH)
         PyErr_Format(PyExc_RuntimeError, "Could not infer dtype of %s", Py_TYPE(o)->tp_name);
-    else PyErr_Format(PyExc_TypeError, "Unsupported type %R", (PyObject *)Py_TYPE(o));
+    else
+        PyErr_Format(PyExc_TypeError, "Unsupported type %R", (PyObject *)Py_TYPE(o));
     return false;
 }
 
@@ -327,7 +340,8 @@ static bool discover_leaf(discovery *d, PyObject *o, int depth) {
         PyLong_AsLongLongAndOverflow(o, &overflow);
         return meet_leaf(d, depth, overflow > 0 ? DT_U64 : DT_I64);
     }
-    if (PyObject_CheckBuffer(o) && d->face == FACE_TORCH && PyFloat_Check(o)) /* numpy.float64 is a float */
+    if (PyObject_CheckBuffer(o) && d->face == FACE_TORCH &&
+        PyFloat_Check(o)) /* numpy.float64 is a float */
         return meet_leaf(d, depth, d->default_float);
     if (binding_is_array(o) || PyObject_CheckBuffer(o)) return discover_array_leaf(d, o, depth);
     if (PyFloat_Check(o)) return meet_leaf(d, depth, d->default_float);
@@ -360,10 +374,11 @@ typedef struct filling {
 static bool out_of_bounds(PyObject *o, graph_face face, dtype dt) {
     if (face == FACE_TORCH) {
         const char *c_name = dt == DT_BOOL ? "bool" : dtype_table[dt].name;
-        PyErr_Format(PyExc_RuntimeError, "value cannot be converted to type %s%s without overflow", c_name,
-                     dt == DT_BOOL ? "" : "_t");
+        PyErr_Format(PyExc_RuntimeError, "value cannot be converted to type %s%s without overflow",
+                     c_name, dt == DT_BOOL ? "" : "_t");
     } else {
-        PyErr_Format(PyExc_OverflowError, "Python integer %R out of bounds for %s", o, dtype_table[dt].name);
+        PyErr_Format(PyExc_OverflowError, "Python integer %R out of bounds for %s", o,
+                     dtype_table[dt].name);
     }
     return false;
 }
@@ -377,16 +392,20 @@ bool binding_integer_fits(scalar s, dtype dt) {
 }
 
 static bool float_to_integer_fails(double f) {
-    if (f != f) PyErr_SetString(PyExc_ValueError, "cannot convert float NaN to integer");
-    else if (f - f != 0) PyErr_SetString(PyExc_OverflowError, "cannot convert float infinity to integer");
-    else return false;
+    if (f != f)
+        PyErr_SetString(PyExc_ValueError, "cannot convert float NaN to integer");
+    else if (f - f != 0)
+        PyErr_SetString(PyExc_OverflowError, "cannot convert float infinity to integer");
+    else
+        return false;
     return true;
 }
 
 static bool fill_leaf(filling *f, PyObject *o) {
     size_t bytes = dtype_bytes(f->dt);
     if (f->to + bytes > f->end) { /* the sequence changed while it was read */
-        PyErr_SetString(PyExc_RuntimeError, "a sequence changed its length while an array was made of it");
+        PyErr_SetString(PyExc_RuntimeError,
+                        "a sequence changed its length while an array was made of it");
         return false;
     }
     scalar s;
@@ -406,8 +425,10 @@ static bool fill_leaf(filling *f, PyObject *o) {
 
 static bool fill_array(filling *f, PyObject *o) {
     array *a = NULL, *cast = NULL;
-    if (binding_is_array(o)) a = array_ref(((pyarray *)o)->a);
-    else if (copy_memory(o, false, DT_F32, &a) <= 0) return unsupported_leaf(o, f->d->face);
+    if (binding_is_array(o))
+        a = array_ref(((pyarray *)o)->a);
+    else if (copy_memory(o, false, DT_F32, &a) <= 0)
+        return unsupported_leaf(o, f->d->face);
     size_t bytes = (size_t)a->size * dtype_bytes(f->dt);
     bool ok = f->to + bytes <= f->end && binding_ok(array_astype(a, f->dt, &cast)) &&
               binding_ok(array_copy_out(cast, f->to));
@@ -415,7 +436,8 @@ static bool fill_array(filling *f, PyObject *o) {
     array_unref(a);
     array_unref(cast);
     if (!ok && !PyErr_Occurred())
-        PyErr_SetString(PyExc_RuntimeError, "a sequence changed its length while an array was made of it");
+        PyErr_SetString(PyExc_RuntimeError,
+                        "a sequence changed its length while an array was made of it");
     return ok;
 }
 
@@ -426,7 +448,8 @@ static bool fill(filling *f, PyObject *o, int depth) {
     if (!list) return false;
     bool ok = PySequence_Fast_GET_SIZE(list) == f->d->shape[depth];
     if (!ok)
-        PyErr_SetString(PyExc_RuntimeError, "a sequence changed its length while an array was made of it");
+        PyErr_SetString(PyExc_RuntimeError,
+                        "a sequence changed its length while an array was made of it");
     for (Py_ssize_t i = 0; ok && i < PySequence_Fast_GET_SIZE(list); i++)
         ok = fill(f, PySequence_Fast_GET_ITEM(list, i), depth + 1);
     Py_DECREF(list);
@@ -470,8 +493,10 @@ static PyObject *to_list(const array *a, int axis, const char **from) {
     PyObject *list = PyList_New((Py_ssize_t)a->shape[axis]);
     for (Py_ssize_t i = 0; list && i < (Py_ssize_t)a->shape[axis]; i++) {
         PyObject *item = to_list(a, axis + 1, from);
-        if (item) PyList_SET_ITEM(list, i, item);
-        else Py_CLEAR(list);
+        if (item)
+            PyList_SET_ITEM(list, i, item);
+        else
+            Py_CLEAR(list);
     }
     return list;
 }

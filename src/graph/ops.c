@@ -92,6 +92,16 @@ static dtype to_float(dtype dt, graph_face face, dtype default_float) {
     return bytes == 1 ? DT_F16 : bytes == 2 ? DT_F32 : DT_F64;
 }
 
+/* NumPy's float loops of several operands: each becomes a float by its own width, then they promote. */
+static dtype promote_as_floats(const graph_type *in, int nin) {
+    graph_type floats[3];
+    for (int i = 0; i < nin; i++) {
+        floats[i] = in[i];
+        if (!in[i].weak) floats[i].dt = to_float(in[i].dt, FACE_NUMPY, DT_F64);
+    }
+    return to_float(promote_numpy(floats, nin), FACE_NUMPY, DT_F64);
+}
+
 simt_status graph_dtypes(array_op op, graph_face face, const graph_type *in, int nin, dtype default_float,
                          dtype *compute, dtype *result) {
     char rule = array_op_table[op].dtypes;
@@ -118,19 +128,26 @@ simt_status graph_dtypes(array_op op, graph_face face, const graph_type *in, int
                                    op == OP_NEGATIVE ? "not" : "xor");
             } else if (op == OP_SIGN) {
                 return unsupported(op, face, in, nin);
-            } else {
+            } else if (op == OP_RINT) {
+                dt = DT_F16;
+            } else if (op != OP_FLOOR && op != OP_CEIL && op != OP_TRUNC) {
                 dt = DT_I8; /* NumPy's loops start at int8 */
             }
         }
+        if (op == OP_RINT && !torch) dt = to_float(dt, face, default_float); /* no integer loops */
         break;
-    case 'A': break;
+    case 'A':
+        if (op == OP_POSITIVE && dt == DT_BOOL && !torch) return unsupported(op, face, in, nin);
+        break;
     case 'I':
         if (dtype_is_float(dt)) return unsupported(op, face, in, nin);
         if (dt == DT_BOOL && (op == OP_LEFT_SHIFT || op == OP_RIGHT_SHIFT) && !torch) dt = DT_I8;
         break;
     case 'F':
         /* NumPy divides integers in double whatever their width; unary functions go by width */
-        dt = op == OP_DIVIDE && !dtype_is_float(dt) && !torch ? DT_F64 : to_float(dt, face, default_float);
+        if (op == OP_DIVIDE && !torch) dt = dtype_is_float(dt) ? dt : DT_F64;
+        else if (!torch && count > 1 && !dtype_is_float(dt)) dt = promote_as_floats(in, count);
+        else dt = to_float(dt, face, default_float);
         break;
     case 'C':
     case 'T': *compute = dt; *result = DT_BOOL; return SIMT_OK;
