@@ -199,8 +199,8 @@ bool binding_to_axis(PyObject *o, int ndim, graph_face face, int *axis) {
 
 static bool add_axis(PyObject *o, int ndim, graph_face face, uint32_t *mask) {
     int axis;
-    if (!binding_to_axis(o, ndim, face, &axis)) return false;
-    if (ndim == 0) return true;
+    if (!binding_to_axis(o, ndim ? ndim : 1, face, &axis)) return false;
+    if (ndim == 0) return true; /* both libraries take 0 and -1 here */
     if (*mask >> axis & 1) {
         if (face == FACE_TORCH)
             PyErr_Format(PyExc_RuntimeError, "dim %d appears multiple times in the list of dims",
