@@ -201,8 +201,44 @@ static PyObject *ir_run(PyObject *self, PyObject *positional, PyObject *named) {
     return result;
 }
 
+/* memory_probe(bytes) -> (address, address of a second take after giving back, in use, cached) of a device. */
+static PyObject *memory_probe(PyObject *self, PyObject *argument) {
+    size_t bytes = PyLong_AsSize_t(argument);
+    if (PyErr_Occurred() != NULL) return NULL;
+    device *d = find_device(0);
+    if (d == NULL) return NULL;
+    void *first, *second;
+    if (d->alloc(d, bytes, &first) != SIMT_OK) return raise_status();
+    memset(first, 1, bytes);
+    size_t in_use = d->bytes_in_use(d);
+    d->free(d, first, bytes);
+    size_t cached = d->bytes_cached(d);
+    if (d->alloc(d, bytes, &second) != SIMT_OK) return raise_status();
+    d->free(d, second, bytes);
+    (void)self;
+    return Py_BuildValue("KKKK", (unsigned long long)(uintptr_t)first, (unsigned long long)(uintptr_t)second,
+                         (unsigned long long)in_use, (unsigned long long)cached);
+}
+
+/* memory_ns(bytes) -> ns of one take and give back */
+static PyObject *memory_ns(PyObject *self, PyObject *argument) {
+    size_t bytes = PyLong_AsSize_t(argument);
+    device *d = PyErr_Occurred() == NULL ? find_device(0) : NULL;
+    if (d == NULL) return NULL;
+    uint64_t start = now_ns();
+    for (int i = 0; i < 1000; i++) {
+        void *p;
+        if (d->alloc(d, bytes, &p) != SIMT_OK) return raise_status();
+        d->free(d, p, bytes);
+    }
+    (void)self;
+    return PyFloat_FromDouble((double)(now_ns() - start) / 1000);
+}
+
 static PyMethodDef methods[] = {
     {"ir_run", (PyCFunction)(void (*)(void))ir_run, METH_VARARGS | METH_KEYWORDS, "Compiles and launches printed IR (for tests)."},
+    {"memory_probe", memory_probe, METH_O, "Takes, gives back and takes device memory (for tests)."},
+    {"memory_ns", memory_ns, METH_O, "Time of taking and giving back device memory (for tests)."},
     {NULL, NULL, 0, NULL},
 };
 

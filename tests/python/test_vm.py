@@ -1,7 +1,6 @@
 """The vm: printed IR compiled and launched, against NumPy."""
 
 import numpy as np
-
 from simt import _core
 
 ADD = """kernel @add(%0: ptr.global, %1: ptr.global, %2: ptr.global, %3: i64) file "" {

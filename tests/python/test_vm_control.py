@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-
 from simt import _core
 
 HEAD = """
@@ -76,7 +75,7 @@ def test_nested_ifs_and_results():
 
 
 def test_collatz_with_break_and_continue_to_outer_labels():
-    """Steps of Collatz up to 30, odd and even steps by different continues; the result by an outer br."""
+    """Steps of Collatz up to 30: two different continues; the result by a br to the outer block."""
     body = """
   %1000: ptr.global = ptradd %0, %107
   %1001: i32 = load %1000
@@ -239,7 +238,7 @@ def test_tree_reduction_with_barriers_and_shared_memory():
 
 
 def test_local_memory_and_dynamic_shared_memory():
-    """Each thread reverses four numbers in its local memory; a rotation goes through shared memory."""
+    """Each thread picks from its local memory; a rotation goes through shared memory."""
     body = """
   %1000: ptr.local = alloc 16
   loop @0 (%1001: i32 = %110) {

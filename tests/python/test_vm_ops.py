@@ -1,11 +1,10 @@
-"""Every operation and type of the vm against NumPy or Python, on every instruction set: same bits."""
+"""Every operation and type of the vm against NumPy: the same bits on every instruction set."""
 
 import itertools
 import math
 
 import numpy as np
 import pytest
-
 from simt import _core
 
 ISAS = ("generic", "avx2", "avx512")
