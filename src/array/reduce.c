@@ -158,7 +158,7 @@ static simt_status mean_dtypes(const array *a, const reduce_options *o, const ch
 }
 
 simt_status array_mean(array *a, const reduce_options *o, array **out) {
-    dtype result, wide;
+    dtype result, wide = DT_F64;
     SIMT_TRY(mean_dtypes(a, o, "mean", &result, &wide));
     reduce_options sum = *o;
     sum.has_dtype = true;
@@ -171,7 +171,7 @@ simt_status array_mean(array *a, const reduce_options *o, array **out) {
 }
 
 simt_status array_var(array *a, const reduce_options *o, bool root, array **out) {
-    dtype result, wide;
+    dtype result, wide = DT_F64;
     SIMT_TRY(mean_dtypes(a, o, root ? "std" : "var", &result, &wide));
     reduce_options inner = *o, outer = *o;
     inner.keepdims = inner.has_dtype = outer.has_dtype = true;

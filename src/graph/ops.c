@@ -80,9 +80,9 @@ static simt_status unsupported(array_op op, graph_face face, const graph_type *i
     if (face == FACE_TORCH)
         return status_fail(SIMT_ERR_RUNTIME, "\"%s\" not implemented for '%s'", array_op_table[op].name, types);
     return status_fail(SIMT_ERR_TYPE,
-                       "ufunc '%s' not supported for the input types (%s), and the inputs could not be safely "
-                       "coerced to any supported types",
-                       array_op_table[op].name, types);
+                       "ufunc '%s' not supported for the input types, and the inputs could not be safely coerced to any "
+                       "supported types according to the casting rule ''safe''",
+                       array_op_table[op].name);
 }
 
 static dtype to_float(dtype dt, graph_face face, dtype default_float) {
@@ -122,10 +122,12 @@ simt_status graph_dtypes(array_op op, graph_face face, const graph_type *in, int
                                            : "Subtraction, the `-` operator, with two bool tensors is not supported. Use "
                                              "the `^` or `logical_xor()` operator instead.");
             } else if (op == OP_NEGATIVE || op == OP_SUBTRACT) {
-                return status_fail(SIMT_ERR_TYPE, "numpy boolean %s, the `-` operator, is not supported, use the `%s` "
-                                   "operator or the logical_%s function instead.",
-                                   op == OP_NEGATIVE ? "negative" : "subtract", op == OP_NEGATIVE ? "~" : "^",
-                                   op == OP_NEGATIVE ? "not" : "xor");
+                return status_fail(SIMT_ERR_TYPE,
+                                   op == OP_NEGATIVE
+                                       ? "The numpy boolean negative, the `-` operator, is not supported, use the `~` "
+                                         "operator or the logical_not function instead."
+                                       : "numpy boolean subtract, the `-` operator, is not supported, use the "
+                                         "bitwise_xor, the `^` operator, or the logical_xor function instead.");
             } else if (op == OP_SIGN) {
                 return unsupported(op, face, in, nin);
             } else if (op == OP_RINT) {
