@@ -44,7 +44,7 @@ static void conv_params(queue_request *q, const conv_options *o) {
 
 /* The node of two operands, made dense. */
 static simt_status conv_node(array_op op, array *a, array *b, const int64_t shape[4], const conv_options *o, array **out) {
-    dtype dt;
+    dtype dt = DT_F32;
     SIMT_TRY(image_compute_dtype(a, array_op_table[op].name, &dt));
     int64_t size;
     SIMT_TRY(array_check_shape(shape, 4, dt, &size));

@@ -76,7 +76,7 @@ simt_status array_reduce(array_op op, array *a, const reduce_options *o, array *
     int64_t shape[ARRAY_MAX_NDIM], reduced = 1, kept = 1;
     int ndim = result_shape(a, mask, o->keepdims, shape);
     for (int d = 0; d < a->ndim; d++) *(mask >> d & 1 ? &reduced : &kept) *= a->shape[d];
-    if (reduced == 0 && kept > 0 && !has_identity(op)) return empty_error(op, o->face);
+    if (reduced == 0 && !has_identity(op)) return empty_error(op, o->face);
     if (kept == 0) return array_empty(dt, shape, ndim, out);
     if (reduced == 0) {
         bool one = op == OP_PROD || op == OP_ALL;
