@@ -307,7 +307,7 @@ static void instruction(parsing *p, ir_region *at, int depth) {
         inst = ir_inst_add(&b, op, types, nresults, list, count, imm);
         if (p->f->failed) fail(p, "out of memory");
         inst->label = label;
-        if (op == IR_CONST && ir_type_bits(types[0]) < 64 && nresults == 1 && imm >> ir_type_bits(types[0]))
+        if (op == IR_CONST && nresults == 1 && ir_type_bits(types[0]) < 64 && imm >> ir_type_bits(types[0]))
             fail(p, "the constant does not fit its type");
     }
     for (unsigned i = 0; i < nresults; i++) define(p, results[i].at, results[i].number, &inst->results[i]);
@@ -347,12 +347,10 @@ static void header(parsing *p) {
     if (take(p, "file")) {
         expect(p, "\"");
         const char *end = strchr(p->at, '"');
-        if (!end || end - p->at >= (ptrdiff_t)sizeof name) fail(p, "the file's name does not end");
-        memcpy(name, p->at, (size_t)(end - p->at));
-        name[end - p->at] = '\0';
-        p->at = end + 1;
-        p->f->file = arena_strdup(&p->f->mem, name);
+        if (!end) fail(p, "the file's name does not end");
+        p->f->file = arena_printf(&p->f->mem, "%.*s", (int)(end - p->at), p->at);
         if (!p->f->file) fail(p, "out of memory");
+        p->at = end + 1;
     }
 }
 

@@ -13,7 +13,9 @@
  */
 #include "ir/ir.h"
 
+#include <ctype.h>
 #include <inttypes.h>
+#include <string.h>
 
 static const char *const special_names[IR_SPECIAL_COUNT] = {
     "tid.x",  "tid.y",  "tid.z",  "ctaid.x",  "ctaid.y",  "ctaid.z",
@@ -112,16 +114,30 @@ static void print_region(printing *p, ir_region *region, int depth) {
     }
 }
 
+/* A name as the parser takes it: other characters (of "<lambda>", "a\"b.py") become underscores. */
+static void put_name(strbuf *out, const char *name, const char *also) {
+    size_t length = 0;
+    for (; *name && length < 190; name++, length++) {
+        bool plain = isalnum((unsigned char)*name) || strchr(also, *name);
+        strbuf_add(out, plain ? name : "_", 1);
+    }
+    if (!length) strbuf_puts(out, "_");
+}
+
+static bool file_printable(const char *file) { return !strpbrk(file, "\"\n"); }
+
 void ir_print(const ir_func *f, strbuf *out) {
     printing p = {out, 0, 0};
     ir_region *body = (ir_region *)&f->body; /* writes notes only */
-    strbuf_printf(out, "kernel @%s(", f->name);
+    strbuf_puts(out, "kernel @");
+    put_name(out, f->name, "_.");
+    strbuf_puts(out, "(");
     for (uint32_t i = 0; i < body->nparams; i++) {
         if (i) strbuf_puts(out, ", ");
         define(&p, &body->params[i]);
     }
     strbuf_puts(out, ")");
-    if (f->file[0]) strbuf_printf(out, " file \"%s\"", f->file);
+    if (f->file[0] && file_printable(f->file)) strbuf_printf(out, " file \"%s\"", f->file);
     strbuf_puts(out, " {\n");
     print_region(&p, body, 1);
     strbuf_puts(out, "}\n");

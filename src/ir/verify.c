@@ -51,11 +51,57 @@ static simt_status check_conversion(const verifying *v, const ir_inst *inst) {
         fits = ir_type_is_int(to) && to != IR_I1;
         break;
     case IR_FPEXT: fits = ir_type_is_float(to) && ir_type_bits(to) > ir_type_bits(from); break;
-    case IR_FPTRUNC: fits = ir_type_is_float(to) && ir_type_bits(to) < ir_type_bits(from); break;
+    case IR_FPTRUNC:
+        fits = ir_type_is_float(to) && to != from && ir_type_bits(to) <= ir_type_bits(from);
+        break;
     case IR_BITCAST: fits = ir_type_bits(to) == ir_type_bits(from) && to != IR_I1; break;
     default: break;
     }
     return fits ? SIMT_OK : bad(v, inst, "the result type does not fit the conversion");
+}
+
+static bool memory_imm_fits(uint64_t imm) { return (imm & 255) <= IR_ACQ_REL && imm >> 8 <= IR_SCOPE_SYSTEM; }
+
+static simt_status check_atomic(const verifying *v, const ir_inst *inst) {
+    ir_type type = inst->results->type;
+    bool floating = inst->op == IR_ATOMIC_FADD || inst->op == IR_ATOMIC_FMIN || inst->op == IR_ATOMIC_FMAX;
+    bool any = inst->op == IR_ATOMIC_EXCH || inst->op == IR_ATOMIC_CAS;
+    for (unsigned i = 1; i < inst->nargs; i++)
+        if (inst->args[i]->type != type) return bad(v, inst, "operands of another type than the result");
+    if (type_allowed(any ? 'A' : floating ? 'F' : 'N', type)) return SIMT_OK;
+    return bad(v, inst, "an atomic operation does not take this type");
+}
+
+/* What ops.def says in words: immediates, and operands beyond the type rules. */
+static simt_status check_special_rules(const verifying *v, const ir_inst *inst) {
+    ir_type type = inst->nresults ? inst->results->type : IR_VOID;
+    if (inst->op >= IR_ATOMIC_ADD && inst->op <= IR_ATOMIC_CAS) SIMT_TRY(check_atomic(v, inst));
+    switch (inst->op) {
+    case IR_CONST:
+        if (ir_type_is_ptr(type) && inst->imm) return bad(v, inst, "the only constant pointer is 0");
+        if (ir_type_bits(type) < 64 && inst->imm >> ir_type_bits(type))
+            return bad(v, inst, "the constant does not fit its type");
+        break;
+    case IR_SPECIAL:
+        if (type != IR_I32 || inst->imm >= IR_SPECIAL_COUNT) return bad(v, inst, "no such coordinate");
+        break;
+    case IR_ALLOC:
+        if (type != IR_PTR_SHARED && type != IR_PTR_LOCAL) return bad(v, inst, "memory is shared or local");
+        break;
+    case IR_FENCE:
+        if (inst->imm > IR_SCOPE_SYSTEM) return bad(v, inst, "no such scope");
+        break;
+    case IR_FAULT:
+        if (inst->imm > UINT32_MAX) return bad(v, inst, "no such fault number");
+        for (unsigned i = 0; i < inst->nargs; i++)
+            if (inst->args[i]->type != IR_I64) return bad(v, inst, "the operands of a fault are i64");
+        break;
+    case IR_BARRIER: break;
+    default:
+        if ((ir_op_table[inst->op].reads || ir_op_table[inst->op].writes) && !memory_imm_fits(inst->imm))
+            return bad(v, inst, "no such memory order or scope");
+    }
+    return SIMT_OK;
 }
 
 static simt_status check_types(const verifying *v, const ir_inst *inst) {
@@ -64,7 +110,9 @@ static simt_status check_types(const verifying *v, const ir_inst *inst) {
     if (info->control) return SIMT_OK;
     bool makes = info->result != 'V';
     if (inst->nresults != makes) return bad(v, inst, "wrong number of results");
-    if (makes && inst->results->type == IR_VOID) return bad(v, inst, "result without a type");
+    if (makes && (inst->results->type <= IR_VOID || inst->results->type >= IR_TYPE_COUNT))
+        return bad(v, inst, "result without a type");
+    SIMT_TRY(check_special_rules(v, inst));
     if (info->operands > 0 && !type_allowed(info->types, inst->args[0]->type))
         return bad(v, inst, "operand 1 has a type that the operation does not take");
     if (inst->op == IR_PTRADD)
@@ -110,7 +158,7 @@ static simt_status check_inst(verifying *v, ir_inst *inst, int depth) {
     v->count++;
     if ((unsigned)inst->op >= IR_OP_COUNT) return status_fail(SIMT_ERR_IR_INVALID, "unknown operation %d", inst->op);
     for (unsigned i = 0; i < inst->nargs; i++)
-        if (inst->args[i]->note != VISIBLE) return bad(v, inst, "an operand is not defined before it");
+        if (!inst->args[i] || inst->args[i]->note != VISIBLE) return bad(v, inst, "an operand is not defined before it");
     SIMT_TRY(check_types(v, inst));
     if (inst->op == IR_BR || inst->op == IR_CONTINUE) SIMT_TRY(check_jump(v, inst));
     if (inst->op == IR_IF && inst->args[0]->type != IR_I1) return bad(v, inst, "the condition is not an i1");
@@ -147,7 +195,8 @@ static simt_status check_region(verifying *v, ir_region *region, int depth) {
 static void clear_notes(ir_region *region) {
     for (uint32_t i = 0; i < region->nparams; i++) region->params[i].note = NULL;
     for (ir_inst *inst = region->first; inst; inst = inst->next) {
-        for (unsigned i = 0; i < inst->nargs; i++) inst->args[i]->note = NULL; /* also of removed definitions */
+        for (unsigned i = 0; i < inst->nargs; i++) 
+            if (inst->args[i]) inst->args[i]->note = NULL; /* also of removed definitions */
         for (unsigned i = 0; i < inst->nresults; i++) inst->results[i].note = NULL;
         for (int r = 0; r < 2 && inst->regions[r]; r++) clear_notes(inst->regions[r]);
     }

@@ -2,8 +2,8 @@
  *
  * In and out: any valid function. Of pure operations with equal op, operands, immediate and type, the first
  * that dominates serves all (dominance is nesting plus order: a table of what is available, whose entries
- * end with the region that made them). Plain loads of one address are merged while nothing wrote, no
- * barrier or construct came between, inside one region.
+ * end with the region that made them). Plain loads of one address are merged while nothing wrote and no
+ * barrier, construct or ordered load (it may acquire) came between, inside one region.
  */
 #include "opt/walk.h"
 
@@ -71,10 +71,12 @@ static void forget_loads(table *t, uint32_t from) {
         if (t->entries[i].inst && t->entries[i].inst->op == IR_LOAD) t->entries[i].inst = NULL;
 }
 
+/* One order for the operands of commutative operations: the older value first, constants last. */
 static void order_operands(ir_inst *inst) {
     if (!ir_op_table[inst->op].commutative || inst->nargs != 2) return;
-    bool constant_first = opt_is_const(inst->args[0]) && !opt_is_const(inst->args[1]);
-    if (!constant_first) return;
+    bool constants[2] = {opt_is_const(inst->args[0]), opt_is_const(inst->args[1])};
+    bool in_order = constants[0] == constants[1] ? inst->args[0]->id <= inst->args[1]->id : constants[1];
+    if (in_order) return;
     ir_value *swap = inst->args[0];
     inst->args[0] = inst->args[1];
     inst->args[1] = swap;
@@ -98,13 +100,14 @@ static void visit(table *t, ir_region *region) {
         }
         if (inst->regions[0]) forget_loads(t, start); /* a region starts without known loads */
         for (int r = 0; r < 2 && inst->regions[r]; r++) visit(t, inst->regions[r]);
-        if (info->writes || inst->regions[0]) forget_loads(t, start);
+        if (info->writes || info->reads || inst->regions[0]) forget_loads(t, start);
     }
     end_scope(t, start);
 }
 
 simt_status opt_cse(ir_func *f) {
     opt_clear_notes(f);
+    ir_func_renumber(f);
     table t;
     memset(&t, 0, sizeof t);
     visit(&t, &f->body);

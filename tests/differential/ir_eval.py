@@ -1,0 +1,350 @@
+"""A scalar evaluator of printed IR: one thread at a time, Python integers and NumPy scalars.
+
+Written from ops.def alone; shares no code with the library. run(text, grid, block, args)
+changes the byte buffers among args. It knows no barriers, atomics or device functions.
+"""
+
+import re
+from fractions import Fraction
+
+import numpy as np
+
+BITS = {"i1": 1, "i8": 8, "i16": 16, "i32": 32, "i64": 64, "f16": 16, "f32": 32, "f64": 64}
+FLOAT = {"f16": np.float16, "f32": np.float32, "f64": np.float64}
+UINT = {8: np.uint8, 16: np.uint16, 32: np.uint32, 64: np.uint64}
+INSTRUCTION = re.compile(r"^(?:(%.*?) = )?([a-z_0-9.]+)\s*(.*)$")
+DEFINED = re.compile(r"(%\d+): ([a-z0-9.]+)")
+
+
+class Inst:
+    """One parsed line, with its regions."""
+
+    def __init__(self, results, op, rest):
+        self.results = results  # (name, type)
+        self.op = op
+        self.rest = rest
+        self.regions = []
+        self.params = []
+        self.args = re.findall(r"%\d+", rest)
+        label = re.search(r"@(\d+)", rest)
+        self.label = int(label.group(1)) if label else None
+
+
+def parse(text):
+    """The parameters (name, type) and the body, a list of Inst."""
+    lines = [line.strip() for line in text.strip().splitlines()]
+    params = DEFINED.findall(lines[0])
+    lines = lines[1:]
+    at = 0
+
+    def region():
+        nonlocal at
+        body = []
+        while not lines[at].startswith("}"):
+            results, op, rest = INSTRUCTION.match(lines[at]).groups()
+            at += 1
+            inst = Inst(DEFINED.findall(results or ""), op, rest.rstrip(" {"))
+            body.append(inst)
+            if op not in ("block", "loop", "if"):
+                continue
+            if op == "loop":
+                inst.params = DEFINED.findall(inst.rest)
+                inst.args = re.findall(r"= (%\d+)", inst.rest)
+            inst.regions.append(region())
+            if op == "if":
+                at += 1
+                inst.regions.append(region())
+            at += 1
+        return body
+
+    return params, region()
+
+
+def signed(value, width):
+    """Reads an unsigned value as two's complement."""
+    return value - (1 << width) if value >> (width - 1) else value
+
+
+def towards_zero(a, b):
+    """Quotient of integers, towards zero."""
+    quotient = abs(a) // abs(b)
+    return quotient if (a < 0) == (b < 0) else -quotient
+
+
+def int_binary(op, a, b, width):
+    """Result before cutting to the width."""
+    sa, sb = signed(a, width), signed(b, width)
+    base, _, sign = op.partition(".")
+    x, y = (sa, sb) if sign == "s" else (a, b)
+    if base == "mulhi":
+        return (x * y) >> width
+    if base == "div":
+        return towards_zero(x, y) if y else 0
+    if base == "rem":
+        return x - towards_zero(x, y) * y if y else 0
+    if base in ("min", "max"):
+        return min(x, y) if base == "min" else max(x, y)
+    if base == "shl":
+        return a << b if b < width else 0
+    if base == "shr":
+        return x >> min(b, width)
+    return {
+        "add": a + b, "sub": a - b, "mul": a * b, "and": a & b, "or": a | b, "xor": a ^ b,
+    }[base]  # fmt: skip
+
+
+def int_unary(op, a, width):
+    """Result before cutting to the width."""
+    text = format(a, f"0{width}b")
+    if op == "not":
+        return ~a
+    if op == "abs":
+        return abs(signed(a, width))
+    if op == "popc":
+        return text.count("1")
+    if op == "clz":
+        return width - len(text.lstrip("0"))
+    if op == "ctz":
+        return width - len(text.rstrip("0"))
+    return int(text[::-1], 2)  # brev
+
+
+def int_compare(op, a, b, width):
+    """0 or 1."""
+    base, _, sign = op.partition(".")
+    if sign == "s":
+        a, b = signed(a, width), signed(b, width)
+    return int({"eq": a == b, "ne": a != b, "lt": a < b, "le": a <= b}[base])
+
+
+def round_to(exact, kind):
+    """A Fraction rounded once to the float type."""
+    digits, least, largest = {"f16": (11, -24, 16), "f32": (24, -149, 128)}[kind]
+    if exact == 0:
+        return FLOAT[kind](0)
+    magnitude, exponent = abs(exact), 0
+    while magnitude >= 1:
+        magnitude /= 2
+        exponent += 1
+    while magnitude < Fraction(1, 2):
+        magnitude *= 2
+        exponent -= 1
+    unit = max(exponent - digits, least)
+    whole = round(abs(exact) / (Fraction(2) ** unit))  # ties to even
+    value = whole * Fraction(2) ** unit
+    value = float("inf") if value >= Fraction(2) ** largest else float(value)
+    return FLOAT[kind](-value if exact < 0 else value)
+
+
+def fma(a, b, c, kind):
+    """a * b + c, rounded once."""
+    if not (np.isfinite(a) and np.isfinite(b) and np.isfinite(c)):
+        return FLOAT[kind](np.float64(a) * np.float64(b) + np.float64(c))
+    exact = Fraction(float(a)) * Fraction(float(b)) + Fraction(float(c))
+    if exact == 0:  # the signs of the zeros decide
+        product = -0.0 if np.signbit(a) != np.signbit(b) else 0.0
+        zero_product = a == 0 or b == 0
+        return FLOAT[kind](product + float(c) if zero_product else 0.0)
+    if kind != "f64":
+        return round_to(exact, kind)
+    try:
+        value = float(exact)
+    except OverflowError:
+        value = float("inf") if exact > 0 else float("-inf")
+    return np.float64(-0.0 if value == 0 and exact < 0 else value)
+
+
+def pick_extreme(op, a, b):
+    """The two families of minimum and maximum."""
+    least = op.startswith("fmin")
+    if np.isnan(a) or np.isnan(b):
+        if op.endswith(".nan"):
+            return type(a)(np.nan)
+        return b if np.isnan(a) else a
+    if a == b:
+        return a if bool(np.signbit(a)) == least else b
+    return a if (a < b) == least else b
+
+
+def float_binary(op, a, b):
+    """One correctly rounded operation."""
+    if op.startswith(("fmin", "fmax")):
+        return pick_extreme(op, a, b)
+    if op == "frem":
+        return np.fmod(a, b)
+    return {"fadd": np.add, "fsub": np.subtract, "fmul": np.multiply, "fdiv": np.divide}[op](a, b)
+
+
+FLOAT_UNARY = {
+    "fneg": np.negative, "fabs": np.abs, "fsqrt": np.sqrt, "ffloor": np.floor,
+    "fceil": np.ceil, "ftrunc": np.trunc, "frint": np.rint,
+}  # fmt: skip
+FLOAT_COMPARE = {"feq": np.equal, "fne": np.not_equal, "flt": np.less, "fle": np.less_equal}
+
+
+def int_to_float(value, kind):
+    """Rounded once."""
+    return np.float64(float(value)) if kind == "f64" else round_to(Fraction(value), kind)
+
+
+def float_to_int(value, width, is_signed):
+    """Towards zero, saturating, NaN gives 0."""
+    low, high = (
+        (-(1 << (width - 1)), (1 << (width - 1)) - 1) if is_signed else (0, (1 << width) - 1)
+    )
+    if np.isnan(value):
+        return 0
+    if np.isinf(value):
+        return high if value > 0 else low
+    return max(low, min(high, int(value)))
+
+
+def narrow(value, kind):
+    """fptrunc: NumPy's casts round once."""
+    return FLOAT[kind](value)
+
+
+class Jump(Exception):
+    """br, continue or return on its way to its construct."""
+
+    def __init__(self, op, label, values):
+        self.op, self.label, self.values = op, label, values
+
+
+class Thread:
+    """The values of one thread."""
+
+    def __init__(self, specials, memory, values, types):
+        self.specials, self.memory, self.values, self.types = specials, memory, values, types
+
+    def set(self, name, kind, value):
+        """Defines a value; integers are kept unsigned."""
+        self.types[name] = kind
+        self.values[name] = value & ((1 << BITS[kind]) - 1) if kind[0] == "i" else value
+
+    def run(self, body):
+        """Runs a region up to the jump that ends it."""
+        for inst in body:
+            if inst.op in ("br", "continue", "return"):
+                raise Jump(inst.op, inst.label, [self.values[a] for a in inst.args])
+            if inst.regions:
+                self.construct(inst)
+            elif inst.op == "store":
+                self.store(inst)
+            else:
+                name, kind = inst.results[0]
+                self.set(name, kind, self.compute(inst, kind))
+
+    def construct(self, inst):
+        """block, if or loop."""
+        given = [self.values[a] for a in inst.args]
+        while True:
+            which = 1 if inst.op == "if" and not given[0] else 0
+            for (name, kind), value in zip(inst.params, given):
+                self.set(name, kind, value)
+            try:
+                self.run(inst.regions[which])
+            except Jump as jump:
+                if jump.label != inst.label or jump.op == "return":
+                    raise
+                if jump.op == "continue":
+                    given = jump.values
+                    continue
+                for (name, kind), value in zip(inst.results, jump.values):
+                    self.set(name, kind, value)
+                return
+
+    def store(self, inst):
+        """Writes the bytes of a value."""
+        (buffer, offset), value = (self.values[a] for a in inst.args)
+        kind = self.types[inst.args[1]]
+        if kind[0] == "i":
+            value = UINT[max(BITS[kind], 8)](value)
+        raw = value.tobytes()
+        self.memory[buffer][offset : offset + len(raw)] = np.frombuffer(raw, np.uint8)
+
+    def load(self, pointer, kind):
+        """Reads a value."""
+        buffer, offset = pointer
+        raw = self.memory[buffer][offset : offset + BITS[kind] // 8].tobytes()
+        return (
+            np.frombuffer(raw, FLOAT[kind])[0] if kind[0] == "f" else int.from_bytes(raw, "little")
+        )
+
+    def constant(self, kind, bits):
+        """The value with these bits."""
+        if kind[0] != "f":
+            return bits
+        return np.array([bits], UINT[BITS[kind]]).view(FLOAT[kind])[0]
+
+    def compute(self, inst, kind):
+        """The value of an operation without regions."""
+        op = inst.op
+        if op == "const":
+            return self.constant(kind, int(inst.rest.split()[0]))
+        if op == "special":
+            return self.specials[inst.rest.split()[0]]
+        args = [self.values[a] for a in inst.args]
+        first = self.types[inst.args[0]]
+        if op == "load":
+            return self.load(args[0], kind)
+        if op == "ptradd":
+            return args[0][0], args[0][1] + signed(args[1], 64)
+        if op == "select":
+            return args[1] if args[0] else args[2]
+        if first[0] == "i":
+            return self.integer(op, args, BITS[first], kind)
+        return self.floating(op, args, kind)
+
+    def integer(self, op, args, width, kind):
+        """Operations on integers."""
+        if op in ("trunc", "zext"):
+            return args[0]
+        if op == "sext":
+            return signed(args[0], width)
+        if op == "sitofp":
+            return int_to_float(signed(args[0], width), kind)
+        if op == "uitofp":
+            return int_to_float(args[0], kind)
+        if op == "bitcast":
+            return self.constant(kind, args[0])
+        if kind == "i1" and op not in ("and", "or", "xor", "not"):
+            return int_compare(op, *args, width)
+        return int_unary(op, args[0], width) if len(args) == 1 else int_binary(op, *args, width)
+
+    def floating(self, op, args, kind):
+        """Operations on floats."""
+        if op in ("fptosi", "fptoui"):
+            return float_to_int(args[0], BITS[kind], op == "fptosi")
+        if op in ("fpext", "fptrunc"):
+            return narrow(args[0], kind)
+        if op == "fma":
+            return fma(*args, kind)
+        if op in FLOAT_COMPARE:
+            return int(FLOAT_COMPARE[op](*args))
+        if op in FLOAT_UNARY:
+            return FLOAT_UNARY[op](args[0])
+        return float_binary(op, *args)
+
+
+def run(text, grid, block, args):
+    """Runs a one-dimensional launch. args: np.uint8 arrays for pointers, int or float."""
+    params, body = parse(text)
+    memory, first = [], {}
+    types = dict(params)
+    for (name, kind), arg in zip(params, args):
+        if kind.startswith("ptr"):
+            first[name] = (len(memory), 0)
+            memory.append(arg)
+        else:
+            first[name] = FLOAT[kind](arg) if kind[0] == "f" else arg & ((1 << BITS[kind]) - 1)
+    with np.errstate(all="ignore"):
+        for b in range(grid):
+            for t in range(block):
+                specials = dict.fromkeys(("tid.y", "tid.z", "ctaid.y", "ctaid.z"), 0)
+                specials.update(dict.fromkeys(("ntid.y", "ntid.z", "nctaid.y", "nctaid.z"), 1))
+                specials.update({"tid.x": t, "ctaid.x": b, "ntid.x": block, "nctaid.x": grid})
+                try:
+                    Thread(specials, memory, dict(first), dict(types)).run(body)
+                except Jump as jump:
+                    assert jump.op == "return"

@@ -1,0 +1,323 @@
+"""Random programs of the IR in printed form, for differential tests.
+
+generate(seed) -> Program. Deterministic; every program is valid, ends, and has no races: a thread
+reads the shared input and reads and writes only its own stretch of the output. The bits of NaNs are
+never looked at (no bitcast of floats, no sign taken from a float).
+
+Parameters of the kernel: output, input (INPUT_BYTES of any bytes), an i32, an f32.
+"""
+
+import random
+from dataclasses import dataclass
+
+INPUT_BYTES = 512
+SLOT_BYTES = 8
+
+INTS = ("i8", "i16", "i32", "i64")
+FLOATS = ("f16", "f32", "f64")
+BITS = {"i1": 1, "i8": 8, "i16": 16, "i32": 32, "i64": 64, "f16": 16, "f32": 32, "f64": 64}
+INT_BINARY = (
+    "add sub mul mulhi.s mulhi.u div.s div.u rem.s rem.u and or xor shl shr.u shr.s "
+    "min.s max.s min.u max.u"
+).split()
+INT_UNARY = "not abs popc clz ctz brev".split()
+FLOAT_BINARY = "fadd fsub fmul fdiv frem fmin.nan fmax.nan fmin.num fmax.num".split()
+FLOAT_UNARY = "fneg fabs fsqrt ffloor fceil ftrunc frint".split()
+INT_COMPARE = "eq ne lt.s le.s lt.u le.u".split()
+FLOAT_COMPARE = "feq fne flt fle".split()
+# bits of constants worth meeting, per float type
+FLOAT_BITS = {
+    "f16": (0, 0x8000, 0x3C00, 0xBC00, 0x3800, 0x7C00, 0x7BFF, 1, 0x4248, 0x7E00),
+    "f32": (0, 1 << 31, 0x3F800000, 0xBF800000, 0x3F000000, 0x7F800000, 0x7F7FFFFF, 1, 0x40490FDB),
+    "f64": (0, 1 << 63, 0x3FF << 52, 0xBFF << 52, 0x3FE << 52, 0x7FF << 52, 1, 0x400921FB54442D18),
+}
+
+
+@dataclass
+class Program:
+    """Printed text, and the type stored in each 8-byte slot of a thread's output."""
+
+    text: str
+    slots: list
+
+    @property
+    def bytes_per_thread(self):
+        """Bytes of output that belong to one thread."""
+        return SLOT_BYTES * len(self.slots)
+
+
+class _Writer:
+    def __init__(self, seed, size):
+        self.random = random.Random(seed)
+        self.size = size
+        self.lines = []
+        self.next_value = 4
+        self.next_label = 0
+        self.depth = 1
+        self.slots = []
+        self.scope = [("%2", "i32"), ("%3", "f32")]  # values that may be used here
+        self.loops = []  # (label, types of carried values, counter, limit) around this point
+
+    def put(self, text):
+        self.lines.append("  " * self.depth + text)
+
+    def new(self, kind, text, visible=True):
+        name = f"%{self.next_value}"
+        self.next_value += 1
+        self.put(f"{name}: {kind} = {text}")
+        if visible:
+            self.scope.append((name, kind))
+        return name
+
+    def const(self, kind, value=None):
+        pick = self.random
+        if value is not None:
+            bits = value
+        elif kind in FLOATS:
+            bits = pick.choice(FLOAT_BITS[kind])
+        else:
+            width = BITS[kind]
+            few = (0, 1, 2, 3, 7, 8, (1 << width) - 1, 1 << (width - 1), (1 << (width - 1)) - 1)
+            bits = pick.choice((pick.choice(few), pick.getrandbits(width)))
+        return self.new(kind, f"const {bits & ((1 << BITS[kind]) - 1)}")
+
+    def use(self, kind):
+        """A value of this type in scope, or a constant."""
+        have = [name for name, t in self.scope if t == kind]
+        if have and self.random.random() < 0.9:
+            return self.random.choice(have if self.random.random() < 0.3 else have[-8:])
+        return self.const(kind)
+
+    # ---- straight-line code ----
+
+    def index(self):
+        """An i64 in [0, INPUT_BYTES - 8] that is a multiple of 8."""
+        word = self.use("i64")
+        return self.new("i64", f"and {word}, {self.const('i64', INPUT_BYTES - 8)}", False)
+
+    def convert(self):
+        pick = self.random
+        a, b = pick.choice(INTS), pick.choice(INTS)
+        f = pick.choice(FLOATS)
+        which = pick.randrange(7)
+        if which == 0 and BITS[a] < BITS[b]:
+            self.new(b, f"{pick.choice(('sext', 'zext'))} {self.use(a)}")
+        elif which == 1 and BITS[a] > BITS[b]:
+            self.new(b, f"trunc {self.use(a)}")
+        elif which == 2:
+            self.new(f, f"{pick.choice(('sitofp', 'uitofp'))} {self.use(a)}")
+        elif which == 3:
+            self.new(a, f"{pick.choice(('fptosi', 'fptoui'))} {self.use(f)}")
+        elif which == 4:
+            g = pick.choice(FLOATS)
+            if BITS[f] != BITS[g]:
+                self.new(g, f"{'fpext' if BITS[g] > BITS[f] else 'fptrunc'} {self.use(f)}")
+        elif which == 5:
+            self.new(a, f"{pick.choice(('sext', 'zext'))} {self.use('i1')}")
+        elif BITS[a] > 8:
+            self.new("f" + a[1:], f"bitcast {self.use(a)}")
+
+    def straight(self):
+        pick = self.random
+        which = pick.randrange(16)
+        i, f = pick.choice(INTS), pick.choice(FLOATS)
+        if which < 4:
+            self.new(i, f"{pick.choice(INT_BINARY)} {self.use(i)}, {self.use(i)}")
+        elif which < 7:
+            self.new(f, f"{pick.choice(FLOAT_BINARY)} {self.use(f)}, {self.use(f)}")
+        elif which == 7:
+            self.new(i, f"{pick.choice(INT_UNARY)} {self.use(i)}")
+        elif which == 8:
+            self.new(f, f"{pick.choice(FLOAT_UNARY)} {self.use(f)}")
+        elif which == 9:
+            self.new("i1", f"{pick.choice(INT_COMPARE)} {self.use(i)}, {self.use(i)}")
+        elif which == 10:
+            self.new("i1", f"{pick.choice(FLOAT_COMPARE)} {self.use(f)}, {self.use(f)}")
+        elif which == 11:
+            kind = pick.choice(INTS + FLOATS + ("i1",))
+            self.new(kind, f"select {self.use('i1')}, {self.use(kind)}, {self.use(kind)}")
+        elif which == 12:
+            if f != "f16":
+                self.new(f, f"fma {self.use(f)}, {self.use(f)}, {self.use(f)}")
+        elif which == 13:
+            op = pick.choice(("and", "or", "xor"))
+            self.new("i1", f"{op} {self.use('i1')}, {self.use('i1')}")
+        elif which == 14:
+            kind = pick.choice(INTS + FLOATS)
+            pointer = self.new("ptr.global", f"ptradd %1, {self.index()}", False)
+            self.new(kind, f"load {pointer}")
+        else:
+            self.convert()
+
+    def store(self):
+        """To a slot of the thread's own; sometimes reads one back."""
+        pick = self.random
+        if self.slots and pick.random() < 0.3:
+            slot = pick.randrange(len(self.slots))
+        else:
+            slot = len(self.slots)
+            self.slots.append(pick.choice(INTS + FLOATS))
+        kind = self.slots[slot]
+        value = self.use(kind)
+        offset = self.const("i64", slot * SLOT_BYTES)
+        pointer = self.new("ptr.global", f"ptradd {self.base}, {offset}", False)
+        self.put(f"store {pointer}, {value}")
+        if pick.random() < 0.4:
+            self.new(kind, f"load {pointer}")
+
+    # ---- constructs ----
+
+    def open(self):
+        self.depth += 1
+        return list(self.scope)
+
+    def close(self, scope, text="}"):
+        self.depth -= 1
+        self.scope = scope
+        self.put(text)
+
+    def results(self, count):
+        types = [self.random.choice(INTS + FLOATS + ("i1",)) for _ in range(count)]
+        names = []
+        for _ in types:
+            names.append(f"%{self.next_value}")
+            self.next_value += 1
+        return names, types
+
+    def values(self, types):
+        return "".join((", " if i else " ") + self.use(t) for i, t in enumerate(types))
+
+    def head(self, names, types):
+        return ", ".join(f"{n}: {t}" for n, t in zip(names, types)) + (" = " if names else "")
+
+    def conditional(self, depth):
+        pick = self.random
+        cond = self.use("i1")
+        names, types = self.results(pick.randrange(3))
+        label = self.next_label
+        self.next_label += 1
+        self.put(f"{self.head(names, types)}if @{label} {cond} {{")
+        for last in (False, True):
+            scope = self.open()
+            self.body(depth + 1, pick.randrange(1, 5))
+            self.leave(label, types)
+            self.close(scope, "}" if last else "} else {")
+        self.scope += zip(names, types)
+
+    def leave(self, label, types):
+        """Ends a region: to its own label, or a jump further out."""
+        pick = self.random.random()
+        if self.loops and pick < 0.15:
+            loop = self.random.choice(self.loops)
+            self.put(f"br @{loop[0]}{self.values(loop[1])}")
+        elif self.loops and pick < 0.3:
+            self.next_round(self.loops[-1])
+        elif pick > 0.97:
+            self.put("return")
+        else:
+            self.put(f"br @{label}{self.values(types)}")
+
+    def next_round(self, loop):
+        label, _, carried, counter = loop
+        one = self.const("i32", 1)
+        step = self.new("i32", f"add {counter}, {one}", False)
+        self.put(f"continue @{label} {step}" + "".join(", " + self.use(t) for t in carried))
+
+    def loop(self, depth):
+        pick = self.random
+        carried = [pick.choice(INTS + FLOATS) for _ in range(pick.randrange(3))]
+        start = self.const("i32", 0)
+        inits = [self.use(t) for t in carried]
+        if pick.random() < 0.5:
+            limit = self.const("i32", pick.randrange(5))
+        else:
+            limit = self.new("i32", f"and {self.use('i32')}, {self.const('i32', 3)}")
+        names, types = self.results(pick.randrange(3))
+        label = self.next_label
+        self.next_label += 1
+        params = [f"%{self.next_value + i}" for i in range(len(carried) + 1)]
+        self.next_value += len(params)
+        declared = ", ".join(
+            f"{p}: {t} = {v}" for p, t, v in zip(params, ["i32", *carried], [start, *inits])
+        )
+        self.put(f"{self.head(names, types)}loop @{label} ({declared}) {{")
+        scope = self.open()
+        self.scope += zip(params, ["i32", *carried])
+        self.guard(label, params[0], limit, types)
+        self.loops.append((label, types, carried, params[0]))
+        self.body(depth + 1, pick.randrange(1, 6))
+        here = self.loops.pop()
+        self.next_round(here)
+        self.close(scope)
+        self.scope += zip(names, types)
+
+    def guard(self, loop, counter, limit, types):
+        """Leaves the loop when the counter has reached its limit."""
+        go_on = self.new("i1", f"lt.s {counter}, {limit}", False)
+        label = self.next_label
+        self.next_label += 1
+        self.put(f"if @{label} {go_on} {{")
+        scope = self.open()
+        self.put(f"br @{label}")
+        self.close(scope, "} else {")
+        scope = self.open()
+        self.put(f"br @{loop}{self.values(types)}")
+        self.close(scope)
+
+    def block(self, depth):
+        names, types = self.results(self.random.randrange(3))
+        label = self.next_label
+        self.next_label += 1
+        self.put(f"{self.head(names, types)}block @{label} {{")
+        scope = self.open()
+        self.body(depth + 1, self.random.randrange(1, 4))
+        self.leave(label, types)
+        self.close(scope)
+        self.scope += zip(names, types)
+
+    def body(self, depth, count):
+        for _ in range(count):
+            pick = self.random.random()
+            if depth < 4 and pick < 0.12:
+                self.conditional(depth)
+            elif depth < 3 and pick < 0.18:
+                self.loop(depth)
+            elif depth < 4 and pick < 0.22:
+                self.block(depth)
+            elif pick < 0.32:
+                self.store()
+            else:
+                self.straight()
+
+    def kernel(self):
+        block = self.new("i32", "special ctaid.x")
+        threads = self.new("i32", "special ntid.x", False)
+        before = self.new("i32", f"mul {block}, {threads}", False)
+        thread = self.new("i32", "special tid.x")
+        flat = self.new("i32", f"add {before}, {thread}")
+        wide = self.new("i64", f"sext {flat}")
+        stretch = self.new("i64", "const STRETCH", False)
+        offset = self.new("i64", f"mul {wide}, {stretch}", False)
+        self.base = self.new("ptr.global", f"ptradd %0, {offset}", False)
+        for kind in INTS + FLOATS:  # something of each type that differs between the threads
+            place = self.new("i64", f"and {offset}, {self.const('i64', INPUT_BYTES - 8)}", False)
+            pointer = self.new("ptr.global", f"ptradd %1, {place}", False)
+            self.new(kind, f"load {pointer}")
+        self.new("i1", f"lt.s {thread}, {self.use('i32')}")
+        self.new("i1", f"flt {self.use('f64')}, {self.use('f64')}")
+        self.body(0, self.size)
+        for kind in INTS + FLOATS:  # something of each type is always seen
+            self.slots.append(kind)
+            offset = self.const("i64", (len(self.slots) - 1) * SLOT_BYTES)
+            pointer = self.new("ptr.global", f"ptradd {self.base}, {offset}", False)
+            self.put(f"store {pointer}, {self.use(kind)}")
+        self.put("return")
+        head = "kernel @random(%0: ptr.global, %1: ptr.global, %2: i32, %3: f32) {"
+        text = "\n".join([head, *self.lines, "}"]) + "\n"
+        text = text.replace("STRETCH", str(SLOT_BYTES * len(self.slots)))
+        return Program(text, self.slots)
+
+
+def generate(seed, size=30):
+    """A random program; the same for the same arguments."""
+    return _Writer(seed, size).kernel()
