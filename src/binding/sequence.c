@@ -349,7 +349,18 @@ static bool discover_leaf(discovery *d, PyObject *o, int depth) {
     return discover_array_leaf(d, o, depth);
 }
 
+/* A number that brings nothing new: the common case of long lists. */
+static bool is_known_number(const discovery *d, PyObject *o, int depth) {
+    if (!d->depth_known || depth != d->ndim || !d->has_dt) return false;
+    if (PyFloat_CheckExact(o)) return d->dt == d->default_float;
+    if (!PyLong_CheckExact(o) || d->dt != DT_I64) return false;
+    int overflow;
+    PyLong_AsLongLongAndOverflow(o, &overflow);
+    return overflow == 0;
+}
+
 static bool discover(discovery *d, PyObject *o, int depth) {
+    if (is_known_number(d, o, depth)) return true;
     if (!is_sequence(o)) return discover_leaf(d, o, depth);
     PyObject *list = PySequence_Fast(o, "not a sequence");
     if (!list) return false;
@@ -409,6 +420,14 @@ static bool fill_leaf(filling *f, PyObject *o) {
         return false;
     }
     scalar s;
+    if (f->dt == DT_I64 && PyLong_CheckExact(o)) {
+        int overflow;
+        int64_t value = PyLong_AsLongLongAndOverflow(o, &overflow);
+        if (overflow) return out_of_bounds(o, f->d->face, f->dt);
+        memcpy(f->to, &value, sizeof value);
+        f->to += sizeof value;
+        return true;
+    }
     if (PyFloat_CheckExact(o)) {
         s = (scalar){.kind = 'F', .f = PyFloat_AS_DOUBLE(o)};
         if (dtype_is_integer(f->dt) && float_to_integer_fails(s.f)) return false;

@@ -2,7 +2,10 @@
 
 import gc
 import itertools
+import os
 import pickle
+import subprocess
+import sys
 import threading
 
 import numpy as np
@@ -720,3 +723,45 @@ def test_cuda_stub():
     _core.evaluate(a)
     assert pool.used_bytes() >= 8000
     pool.free_all_blocks()
+
+
+def test_out_of_memory_is_an_exception(monkeypatch):
+    a = cp.zeros(2**44 - 2**20)  # about all addresses that there are
+    monkeypatch.setenv("SIMT_LANG", "zh")
+    with pytest.raises(MemoryError, match="(?s).*提示: "):
+        _core.evaluate(a)
+    del a
+    monkeypatch.setenv("SIMT_LANG", "en")
+    with pytest.raises(MemoryError, match="(?s).*\nhint: use a smaller"):
+        cp.empty(2**45)
+    same(cp.arange(3) + 1, np.arange(3) + 1)
+
+
+def test_errors_of_data_name_the_line():
+    a = cp.arange(3)
+    b = a[cp.array([0, 9])]  # the line named
+    with pytest.raises(IndexError, match=r"(?s)index 9 is out of bounds.*test_cupy\.py:\d+"):
+        b.get()
+
+
+def test_interrupt():
+    code = """
+import signal, time, threading, os
+import simt.cupy as cp
+a = cp.arange(30_000_000, dtype="float64")
+threading.Timer(0.4, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+try:
+    start = time.time()
+    while time.time() - start < 20:
+        cp.exp(cp.sin(a)).sum().item()
+except KeyboardInterrupt:
+    print("stopped", cp.arange(3).sum().item())
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env=dict(os.environ, PYTHONPATH=os.pathsep.join(sys.path)),
+    )
+    assert done.stdout == "stopped 3\n", done.stderr

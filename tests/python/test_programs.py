@@ -1,12 +1,11 @@
-"""Random programs of views, in-place operations, reductions and expressions on a few arrays, some of them on
-memory that NumPy writes too: the values are NumPy's, deferred and eager."""
+"""Random programs of views, in-place operations, reductions and expressions on a few arrays, some
+of them on memory that NumPy writes too: the values are NumPy's, deferred and eager."""
 
 import numpy as np
 import pytest
+import simt.cupy as cp
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-import simt.cupy as cp
 from simt import _core
 
 # Values stay small integers in float64, so that every order of summation gives the same bits.
