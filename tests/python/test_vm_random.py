@@ -3,7 +3,7 @@
 import random
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from simt import _core
@@ -242,6 +242,7 @@ class Program:
 
 @settings(max_examples=150, deadline=None)
 @given(st.integers(0, 10**9), st.sampled_from([1, 7, 32, 64]), st.booleans())
+@example(1021991, 64, True)  # lanes that continue from different rounds of an inner loop
 def test_random_programs(seed, threads, optimize):
     program = Program(seed, threads)
     text = program.text()

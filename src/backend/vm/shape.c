@@ -161,6 +161,14 @@ static int64_t stride_of(vm_plan *p, const ir_inst *in) {
 
 static bool visit_region(vm_plan *p, const ir_region *r);
 
+/* No loop stands between a terminator and its label: all lanes that pass it in one round of the label
+ * do so at once. (Through an inner loop they may come from different rounds of that.) */
+static bool comes_at_once(const ir_inst *in) {
+    for (const ir_inst *o = in->parent->owner; o != in->label; o = o->parent->owner)
+        if (o->op == IR_LOOP) return false;
+    return true;
+}
+
 /* Joins what a terminator passes into the construct's results or the loop's carried values. */
 static bool pass_values(vm_plan *p, const ir_inst *in) {
     bool changed = false;
@@ -168,7 +176,7 @@ static bool pass_values(vm_plan *p, const ir_inst *in) {
     for (unsigned i = 0; i < in->nargs; i++) {
         const ir_value *to = in->op == IR_BR ? &in->label->results[i] : &in->label->regions[0]->params[i];
         bool together = n->calm && !(in->label->op == IR_IF && n->vector_if);
-        if (in->op == IR_CONTINUE) together = n->calm || n->continues == 1;
+        if (in->op == IR_CONTINUE) together = n->calm || (n->continues == 1 && comes_at_once(in));
         int64_t s = together ? join(vm_value_of(p, to)->stride, vm_value_of(p, in->args[i])->stride) : VM_VARYING;
         changed |= set_stride(p, to, s);
     }
