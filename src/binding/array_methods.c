@@ -188,7 +188,7 @@ METHOD(fill) {
     bool ok = binding_ok(array_assign(SELF, &value, FACE_NUMPY));
     binding_operand_done(&value);
     if (!ok) return NULL;
-    Py_RETURN_NONE;
+    return Py_NewRef(Py_None);
 }
 
 METHOD(get) {
@@ -215,7 +215,7 @@ METHOD(set) {
     bool ok = same && binding_ok(array_assign(a, &value, FACE_NUMPY));
     array_unref(value.a);
     if (!ok) return NULL;
-    Py_RETURN_NONE;
+    return Py_NewRef(Py_None);
 }
 
 static PyObject *method_tolist(PyObject *self, PyObject *unused) { return binding_tolist(SELF); }

@@ -86,14 +86,14 @@ static bool is_foreign_array(PyObject *o) {
 static PyObject *operate(array_op op, PyObject *x, PyObject *y, PyObject *out) {
     PyObject *objects[2] = {x, y};
     operand in[2];
-    if (is_foreign_array(x) || is_foreign_array(y)) Py_RETURN_NOTIMPLEMENTED;
+    if (is_foreign_array(x) || is_foreign_array(y)) return Py_NewRef(Py_NotImplemented);
     /* what cannot be an operand is left to the other side */
     for (int i = 0; i < 2; i++) {
         int done = binding_to_operand(objects[i], FACE_NUMPY, &in[i]);
         if (done > 0) continue;
         if (i == 1) binding_operand_done(&in[0]);
         if (done < 0) return NULL;
-        Py_RETURN_NOTIMPLEMENTED;
+        return Py_NewRef(Py_NotImplemented);
     }
     PyObject *result = binding_operate(op, in, 2, out);
     binding_operand_done(&in[0]);
@@ -142,11 +142,11 @@ static PyObject *power(PyObject *x, PyObject *y, PyObject *out) {
     return operate(OP_POWER, x, y, out);
 }
 static PyObject *nb_power(PyObject *x, PyObject *y, PyObject *modulo) {
-    if (modulo != Py_None) Py_RETURN_NOTIMPLEMENTED;
+    if (modulo != Py_None) return Py_NewRef(Py_NotImplemented);
     return power(x, y, NULL);
 }
 static PyObject *nb_inplace_power(PyObject *x, PyObject *y, PyObject *modulo) {
-    if (modulo != Py_None) Py_RETURN_NOTIMPLEMENTED;
+    if (modulo != Py_None) return Py_NewRef(Py_NotImplemented);
     return power(x, y, x);
 }
 
@@ -163,7 +163,7 @@ static PyObject *nb_divmod(PyObject *x, PyObject *y) {
 static PyObject *nb_matrix_multiply(PyObject *x, PyObject *y) {
     if (!PyObject_TypeCheck(x, &binding_ndarray_type) ||
         !PyObject_TypeCheck(y, &binding_ndarray_type))
-        Py_RETURN_NOTIMPLEMENTED;
+        return Py_NewRef(Py_NotImplemented);
     array *made;
     if (!binding_ok(array_matmul(((pyarray *)x)->a, ((pyarray *)y)->a, FACE_NUMPY, &made)))
         return NULL;
@@ -479,7 +479,7 @@ static PyObject *extend_type(PyObject *module, PyObject *args) {
     while (PyDict_Next(names, &at, &key, &value))
         if (PyDict_SetItem(((PyTypeObject *)type)->tp_dict, key, value) < 0) return NULL;
     PyType_Modified((PyTypeObject *)type);
-    Py_RETURN_NONE;
+    return Py_NewRef(Py_None);
 }
 
 static PyMethodDef functions[] = {

@@ -343,6 +343,8 @@ FUNCTION(make_eye) {
 
 /* ---- joining, shapes, products ---- */
 
+static const int64_t flat_length = -1; /* reshape to one axis */
+
 /* ndarrays of a sequence; *n is set also on failure (how many to drop). */
 static bool to_arrays(PyObject *o, array ***out, Py_ssize_t *n) {
     *n = 0;
@@ -377,7 +379,7 @@ static PyObject *join(bool stack, PyObject *sequence, PyObject *axis_object, PyO
     }
     for (Py_ssize_t i = 0; ok && flat && i < n; i++) {
         array *line;
-        ok = binding_ok(array_reshape(arrays[i], &(int64_t){-1}, 1, &line));
+        ok = binding_ok(array_reshape(arrays[i], &flat_length, 1, &line));
         if (ok) {
             array_unref(arrays[i]);
             arrays[i] = line;
@@ -433,7 +435,7 @@ FUNCTION(take_along_axis) {
     if (!a || !index) return NULL;
     if (!values[2] || values[2] == Py_None) {
         array *line;
-        if (!binding_ok(array_reshape(a, &(int64_t){-1}, 1, &line))) return NULL;
+        if (!binding_ok(array_reshape(a, &flat_length, 1, &line))) return NULL;
         simt_status status = array_take_along_axis(line, index, 0, &made);
         array_unref(line);
         return wrap(status, &made);
@@ -469,7 +471,7 @@ static array *any_array(PyObject *o) {
 static PyObject *evaluate(PyObject *module, PyObject *o) {
     if (o == Py_None) {
         if (!binding_start() || !binding_ok(array_evaluate_all())) return NULL;
-        Py_RETURN_NONE;
+        return Py_NewRef(Py_None);
     }
     array *a = any_array(o);
     if (!a || !binding_ok(array_evaluate(a))) return NULL;
@@ -507,7 +509,7 @@ static PyObject *trim(PyObject *module, PyObject *unused) {
     if (!binding_start()) return NULL;
     device *d = runtime_device(array_runtime());
     if (d->trim) d->trim(d);
-    Py_RETURN_NONE;
+    return Py_NewRef(Py_None);
 }
 
 /* (address, version, exposed, contiguous, offset): what tests and faces ask about storage. */

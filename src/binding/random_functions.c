@@ -55,7 +55,7 @@ static PyObject *generator_new(PyTypeObject *type, PyObject *args, PyObject *kwa
 METHOD(seed) {
     PARSE("seed", 1, 0, "seed")
     if (!set_seed(STATE, values[0])) return NULL;
-    Py_RETURN_NONE;
+    return Py_NewRef(Py_None);
 }
 
 static PyObject *generator_get_state(PyObject *self, PyObject *unused) {
@@ -67,7 +67,7 @@ static PyObject *generator_set_state(PyObject *self, PyObject *state) {
     unsigned long long seed, offset;
     if (!PyArg_ParseTuple(state, "KK:set_state", &seed, &offset)) return NULL;
     *STATE = (random_state){.seed = seed, .offset = offset};
-    Py_RETURN_NONE;
+    return Py_NewRef(Py_None);
 }
 
 /* size=None is one number, as a 0-d array. */
