@@ -1,6 +1,7 @@
 """torch.save and torch.load: state dicts and other trees of tensors and plain values.
 
-The file is a zip of ``simt.json`` (the structure) and ``data/<n>`` (raw little-endian elements). Nothing
+The file is a zip of ``simt.json`` (the structure) and ``data/<n>`` (raw little-endian elements).
+Nothing
 in it is executed when it is read: PyTorch's own files, which hold pickles, are refused.
 """
 
@@ -42,7 +43,8 @@ def _tree(obj, tensors, depth=0):
     if isinstance(obj, torch.dtype):
         return {"dtype": str(obj)}
     raise TypeError(
-        f"torch.save: {type(obj).__name__} is not in simt yet; save a state_dict (tensors, numbers, strings, "
+        f"torch.save: {type(obj).__name__} is not in simt yet; save a state_dict (tensors, "
+        "numbers, strings, "
         "dicts, lists and tuples)"
     )
 
@@ -51,7 +53,8 @@ def save(obj, f, *args, **kwargs):
     """Writes obj to a path or binary file object.
 
     Raises:
-        TypeError: obj holds something else than tensors, numbers, strings, None, dicts, lists and tuples.
+        TypeError: obj holds something else than tensors, numbers, strings, None, dicts, lists and
+        tuples.
     """
     import json
     import zipfile
@@ -158,7 +161,8 @@ def load(f, map_location=None, *args, weights_only=None, **kwargs):
     """Reads what save wrote.
 
     Raises:
-        FileNotFoundError: no such file. RuntimeError: not such a file, or damaged (nothing is returned then).
+        FileNotFoundError: no such file. RuntimeError: not such a file, or damaged (nothing is
+        returned then).
     """
     import json
     import zipfile
@@ -178,7 +182,8 @@ def load(f, map_location=None, *args, weights_only=None, **kwargs):
             if "simt.json" not in names:
                 if any(n.endswith("data.pkl") for n in names):
                     raise RuntimeError(
-                        f"torch.load: {name} was written by PyTorch and holds a pickle, which simt does not "
+                        f"torch.load: {name} was written by PyTorch and holds a pickle, which "
+                        "simt does not "
                         "execute; save it there as safetensors or NumPy arrays"
                     )
                 raise RuntimeError(f"torch.load: {name} was not written by torch.save")

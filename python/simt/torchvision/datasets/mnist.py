@@ -1,7 +1,9 @@
 """MNIST and the datasets of its form (IDX files).
 
-Where the files come from, in this order: ``root/<name>/raw`` (plain or .gz), ``$SIMT_DATA/<name>/raw``
-(default: the user's cache folder), the copy shipped with simt (MNIST), the network (with checksums).
+Where the files come from, in this order: ``root/<name>/raw`` (plain or .gz),
+``$SIMT_DATA/<name>/raw``
+(default: the user's cache folder), the copy shipped with simt (MNIST), the network (with
+checksums).
 After ``download=True`` they lie in ``root/<name>/raw`` as torchvision leaves them.
 """
 
@@ -155,7 +157,8 @@ class MNIST(VisionDataset):
             raise ValueError(f"{self.raw_folder}: the images are not uint8 of three dimensions")
         if labels.dim() != 1 or labels.shape[0] != images.shape[0]:
             raise ValueError(
-                f"{self.raw_folder}: {images.shape[0]} images, but labels of shape {tuple(labels.shape)}"
+                f"{self.raw_folder}: {images.shape[0]} images, but labels of shape "
+                f"{tuple(labels.shape)}"
             )
         return images, labels.long()
 
@@ -222,7 +225,8 @@ class MNIST(VisionDataset):
                 from PIL import Image
             except ImportError:
                 raise ImportError(
-                    "images as PIL objects need Pillow: pip install pillow (a transform that starts "
+                    "images as PIL objects need Pillow: pip install pillow (a transform that "
+                    "starts "
                     "with ToTensor does not)"
                 ) from None
             image = Image.fromarray(image.numpy(), mode=None)
@@ -233,7 +237,9 @@ class MNIST(VisionDataset):
         return image, target
 
     def _simt_batch(self, indices):
-        """The samples of an int64 tensor of indices, collated; None when it takes Python per sample."""
+        """The samples of an int64 tensor of indices, collated; None when it takes Python per
+        sample.
+        """
         if self.target_transform is not None or self.__class__.__getitem__ is not MNIST.__getitem__:
             return None
         batch = getattr(self.transform, "_simt_batch", None)

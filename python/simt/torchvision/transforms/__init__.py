@@ -1,7 +1,8 @@
 """Transforms: Compose, ToTensor, Normalize, Lambda, Resize, CenterCrop, RandomHorizontalFlip.
 
 They take PIL images (Pillow is imported only when one comes) and tensors, as torchvision's do. A
-transform with ``_simt_batch`` also takes a whole batch of raw uint8 images and is then run in C for all
+transform with ``_simt_batch`` also takes a whole batch of raw uint8 images and is then run in C
+for all
 of them; a DataLoader uses that when every transform of the dataset has it.
 """
 
@@ -138,11 +139,14 @@ class Normalize:
         )
 
     def _constant(self, values, tensor, divisor=False):
-        """One number as a Python float (it then rides along as a kernel's argument), more as a tensor."""
+        """One number as a Python float (it then rides along as a kernel's argument), more as a
+        tensor.
+        """
         numbers = values if isinstance(values, (list, tuple)) else [values]
         if divisor and any(float(v) == 0 for v in numbers):
             raise ValueError(
-                f"std evaluated to zero after conversion to {tensor.dtype}, leading to division by zero."
+                f"std evaluated to zero after conversion to {tensor.dtype}, leading to division "
+                "by zero."
             )
         rounded = torch.tensor(numbers, dtype=tensor.dtype)
         return rounded.view(-1, 1, 1) if len(numbers) > 1 else rounded.view(1, 1, 1)

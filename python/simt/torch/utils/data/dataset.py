@@ -1,6 +1,7 @@
 """Datasets.
 
-A dataset with ``_simt_batch(indices)`` gives the collated samples of an int64 tensor of indices at once
+A dataset with ``_simt_batch(indices)`` gives the collated samples of an int64 tensor of indices at
+once
 (or None: it cannot for these); the DataLoader then runs no Python per sample.
 """
 
@@ -61,7 +62,8 @@ class StackDataset(Dataset):
     def __init__(self, *args, **kwargs):
         if args and kwargs:
             raise ValueError(
-                "Supported either ``tuple``- (via ``args``) or``dict``- (via ``kwargs``) like input/output, "
+                "Supported either ``tuple``- (via ``args``) or``dict``- (via ``kwargs``) like "
+                "input/output, "
                 "but both types are given."
             )
         self.datasets = kwargs or args

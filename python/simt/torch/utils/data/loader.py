@@ -1,7 +1,8 @@
 """The DataLoader.
 
 Two ways to an epoch: when dataset and sampler can give whole batches (``_simt_batch``,
-``_simt_indices``) the order stays a tensor and each batch is a few calls into C; otherwise samples are
+``_simt_indices``) the order stays a tensor and each batch is a few calls into C; otherwise samples
+are
 fetched one by one and collated, in this process or in workers, as in PyTorch.
 """
 
@@ -47,7 +48,8 @@ def default_convert(data):
 
 
 def default_collate(batch):
-    """A list of samples as one batch: tensors are stacked, numbers become tensors, containers keep their form.
+    """A list of samples as one batch: tensors are stacked, numbers become tensors, containers keep
+    their form.
 
     Raises:
         RuntimeError: samples of different lengths. TypeError: a type that cannot be a batch.
@@ -68,11 +70,11 @@ def default_collate(batch):
     if isinstance(first, dict):
         return type(first)({key: default_collate([d[key] for d in batch]) for key in first})
     if isinstance(first, tuple) and hasattr(first, "_fields"):
-        return type(first)(*(default_collate(samples) for samples in zip(*batch)))
+        return type(first)(*(default_collate(samples) for samples in zip(*batch, strict=False)))
     if isinstance(first, (list, tuple)):
         if any(len(sample) != len(first) for sample in batch):
             raise RuntimeError("each element in list of batch should be of equal size")
-        return [default_collate(samples) for samples in zip(*batch)]
+        return [default_collate(samples) for samples in zip(*batch, strict=False)]
     raise TypeError(
         "default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found "
         f"{type(first)}"
@@ -90,8 +92,10 @@ class _InfiniteSampler:
 class DataLoader:
     """Batches of a dataset.
 
-    Args: as torch.utils.data.DataLoader. num_workers > 0 starts processes (fork) that run the dataset's
-    Python; datasets that are read in C (MNIST with known transforms, TensorDataset) need none and use none.
+    Args: as torch.utils.data.DataLoader. num_workers > 0 starts processes (fork) that run the
+    dataset's
+    Python; datasets that are read in C (MNIST with known transforms, TensorDataset) need none and
+    use none.
     pin_memory, prefetch_factor and persistent_workers are accepted and change nothing but speed.
 
     Raises:
@@ -124,14 +128,16 @@ class DataLoader:
     ):
         if num_workers < 0:
             raise ValueError(
-                "num_workers option should be non-negative; use num_workers=0 to disable multiprocessing."
+                "num_workers option should be non-negative; use num_workers=0 to disable "
+                "multiprocessing."
             )
         if timeout < 0:
             raise ValueError("timeout option should be non-negative")
         if num_workers == 0 and prefetch_factor is not None:
             raise ValueError(
                 "prefetch_factor option could only be specified in multiprocessing."
-                "let num_workers > 0 to enable multiprocessing, otherwise set prefetch_factor to None."
+                "let num_workers > 0 to enable multiprocessing, otherwise set prefetch_factor to "
+                "None."
             )
         if persistent_workers and num_workers == 0:
             raise ValueError("persistent_workers option needs num_workers > 0")
@@ -148,15 +154,18 @@ class DataLoader:
         if self._iterable:
             if shuffle:
                 raise ValueError(
-                    f"DataLoader with IterableDataset: expected unspecified shuffle option, but got shuffle={shuffle}"
+                    f"DataLoader with IterableDataset: expected unspecified shuffle option, but "
+                    f"got shuffle={shuffle}"
                 )
             if sampler is not None:
                 raise ValueError(
-                    f"DataLoader with IterableDataset: expected unspecified sampler option, but got sampler={sampler}"
+                    f"DataLoader with IterableDataset: expected unspecified sampler option, but "
+                    f"got sampler={sampler}"
                 )
             if batch_sampler is not None:
                 raise ValueError(
-                    "DataLoader with IterableDataset: expected unspecified batch_sampler option, but got "
+                    "DataLoader with IterableDataset: expected unspecified batch_sampler option, "
+                    "but got "
                     f"batch_sampler={batch_sampler}"
                 )
         if sampler is not None and shuffle:
@@ -164,12 +173,14 @@ class DataLoader:
         if batch_sampler is not None:
             if batch_size != 1 or shuffle or sampler is not None or drop_last:
                 raise ValueError(
-                    "batch_sampler option is mutually exclusive with batch_size, shuffle, sampler, and drop_last"
+                    "batch_sampler option is mutually exclusive with batch_size, shuffle, "
+                    "sampler, and drop_last"
                 )
             batch_size, drop_last = None, False
         elif batch_size is None and drop_last:
             raise ValueError(
-                "batch_size=None option disables auto-batching and is mutually exclusive with drop_last"
+                "batch_size=None option disables auto-batching and is mutually exclusive with "
+                "drop_last"
             )
         if sampler is None:
             if self._iterable:

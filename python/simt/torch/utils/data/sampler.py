@@ -107,7 +107,8 @@ class WeightedRandomSampler(Sampler):
         self.weights = torch.as_tensor(weights, dtype=torch.float64)
         if self.weights.dim() != 1:
             raise ValueError(
-                f"weights should be a 1d sequence but given weights have shape {tuple(self.weights.shape)}"
+                f"weights should be a 1d sequence but given weights have shape "
+                f"{tuple(self.weights.shape)}"
             )
         self.num_samples = num_samples
         self.replacement = replacement
@@ -121,7 +122,7 @@ class WeightedRandomSampler(Sampler):
         if not self.replacement:
             # Efraimidis and Spirakis (2006): the largest u ** (1 / w) are a weighted sample
             draws = torch.rand(len(weights), dtype=torch.float64, generator=self.generator).tolist()
-            keys = [u ** (1 / w) if w > 0 else -1.0 for u, w in zip(draws, weights)]
+            keys = [u ** (1 / w) if w > 0 else -1.0 for u, w in zip(draws, weights, strict=True)]
             order = sorted(range(len(weights)), key=keys.__getitem__, reverse=True)
             return iter(order[: self.num_samples])
         sums = list(accumulate(weights))

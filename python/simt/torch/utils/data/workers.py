@@ -1,6 +1,7 @@
 """Worker processes of a DataLoader: batches are computed in children and come back in order.
 
-Children are forked (datasets need not be picklable), as PyTorch does on Linux. A child that fails sends
+Children are forked (datasets need not be picklable), as PyTorch does on Linux. A child that fails
+sends
 the exception and its traceback; a child that dies is noticed.
 """
 
@@ -17,7 +18,10 @@ class _Failure:
         self.text = traceback.format_exc()
 
     def raise_again(self, worker):
-        text = f"Caught {self.kind.__name__} in DataLoader worker process {worker}.\nOriginal {self.text}"
+        text = (
+            f"Caught {self.kind.__name__} in DataLoader worker process {worker}.\n"
+            f"Original {self.text}"
+        )
         try:
             error = self.kind(text)
         except Exception:
