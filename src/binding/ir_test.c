@@ -2,6 +2,7 @@
  *
  * ir_check(text, passes="") -> the printed text after the named passes ("fold,cse"; "all"
  * is the pipeline), verified before the first and after each. ir_hash(text) -> int.
+ * ir_uniform(text, block=(0, 0, 0)) -> one string per value: "uniform", "varying" or "linear K".
  */
 #include "binding/binding.h"
 
@@ -83,10 +84,43 @@ static PyObject *ir_hash_of(PyObject *self, PyObject *args) {
     return PyLong_FromUnsignedLongLong(hash);
 }
 
+static PyObject *describe(const opt_uniformity *u, uint32_t count) {
+    PyObject *list = PyList_New(0);
+    for (uint32_t i = 0; list && i < count; i++) {
+        PyObject *item =
+            u->shape[i] == OPT_LINEAR
+                ? PyUnicode_FromFormat("linear %lld", (long long)u->stride[i])
+                : PyUnicode_FromString(u->shape[i] == OPT_UNIFORM ? "uniform" : "varying");
+        if (!item || PyList_Append(list, item) < 0) Py_CLEAR(list);
+        Py_XDECREF(item);
+    }
+    return list;
+}
+
+static PyObject *ir_uniform(PyObject *self, PyObject *args) {
+    const char *text;
+    uint32_t block[3] = {0, 0, 0};
+    if (!PyArg_ParseTuple(args, "s|(III)", &text, &block[0], &block[1], &block[2])) return NULL;
+    ir_func *f = parse_valid(text);
+    if (!f) return NULL;
+    arena mem;
+    arena_init(&mem);
+    opt_uniformity found;
+    PyObject *result = NULL;
+    if (opt_uniform(f, block, &mem, &found) == SIMT_OK)
+        result = describe(&found, f->next_id);
+    else
+        binding_raise();
+    arena_deinit(&mem);
+    ir_func_free(f);
+    return result;
+}
+
 static PyMethodDef methods[] = {
     {"ir_check", (PyCFunction)(void (*)(void))ir_check, METH_VARARGS | METH_KEYWORDS,
      "Parses, verifies, runs passes, prints (for tests)."},
     {"ir_hash", ir_hash_of, METH_VARARGS, "Hash of printed IR (for tests)."},
+    {"ir_uniform", ir_uniform, METH_VARARGS, "Shapes of the values of printed IR (for tests)."},
     {NULL, NULL, 0, NULL},
 };
 

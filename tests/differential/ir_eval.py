@@ -327,8 +327,11 @@ class Thread:
         return float_binary(op, *args)
 
 
-def run(text, grid, block, args):
-    """Runs a one-dimensional launch. args: np.uint8 arrays for pointers, int or float."""
+def run(text, grid, block, args, trace=None):
+    """Runs a one-dimensional launch. args: np.uint8 arrays for pointers, int or float.
+
+    trace: a list that gets a dict of the values of each thread, by name.
+    """
     params, body = parse(text)
     memory, first = [], {}
     types = dict(params)
@@ -344,7 +347,10 @@ def run(text, grid, block, args):
                 specials = dict.fromkeys(("tid.y", "tid.z", "ctaid.y", "ctaid.z"), 0)
                 specials.update(dict.fromkeys(("ntid.y", "ntid.z", "nctaid.y", "nctaid.z"), 1))
                 specials.update({"tid.x": t, "ctaid.x": b, "ntid.x": block, "nctaid.x": grid})
+                thread = Thread(specials, memory, dict(first), dict(types))
                 try:
-                    Thread(specials, memory, dict(first), dict(types)).run(body)
+                    thread.run(body)
                 except Jump as jump:
                     assert jump.op == "return"
+                if trace is not None:
+                    trace.append(thread.values)
