@@ -17,14 +17,14 @@
 #define ARRAY_MAX_NDIM GRAPH_MAX_NDIM
 
 typedef struct storage {
-    int refs;          /* all references: arrays + the open program's */
-    int program_refs;  /* those of the open program: refs > program_refs means somebody holds it */
-    int32_t slot;      /* buffer number in the open program, or -1 */
-    uint32_t version;  /* bumped by each in-place write (PyTorch's version counter) */
+    int refs;         /* all references: arrays + the open program's */
+    int program_refs; /* those of the open program: refs > program_refs means somebody holds it */
+    int32_t slot;     /* buffer number in the open program, or -1 */
+    uint32_t version; /* bumped by each in-place write (PyTorch's version counter) */
     size_t bytes;
-    void *data;        /* NULL: not computed yet (or 0 bytes) */
-    bool exposed;      /* foreign code can see the memory: ops that read or write it run at once */
-    bool foreign;      /* memory is not ours */
+    void *data;         /* NULL: not computed yet (or 0 bytes) */
+    bool exposed;       /* foreign code can see the memory: ops that read or write it run at once */
+    bool foreign;       /* memory is not ours */
     simt_status failed; /* the computation of its value failed; `diag` says how */
     simt_diag *diag;
     void (*release)(void *owner); /* foreign: called once, when the last reference goes */
@@ -44,40 +44,48 @@ typedef struct array {
 /* One process-wide context, made by the binding at the first use. */
 simt_status array_context_init(void);
 simt_runtime *array_runtime(void);
-bool array_eager(void);          /* SIMT_EAGER=1 */
+bool array_eager(void); /* SIMT_EAGER=1 */
 void array_set_eager(bool eager);
 
 array *array_ref(array *a);
 void array_unref(array *a); /* NULL is fine */
 
 /* ---- creation (C order, new storage) ---- */
-simt_status array_check_shape(const int64_t *shape, int ndim, dtype dt, int64_t *size); /* overflow, negative */
-simt_status array_empty(dtype dt, const int64_t *shape, int ndim, array **out); /* memory now, not cleared */
+simt_status array_check_shape(const int64_t *shape, int ndim, dtype dt,
+                              int64_t *size); /* overflow, negative */
+simt_status array_empty(dtype dt, const int64_t *shape, int ndim,
+                        array **out); /* memory now, not cleared */
 simt_status array_full(dtype dt, const int64_t *shape, int ndim, scalar value, array **out);
 simt_status array_arange(dtype dt, scalar start, scalar step, int64_t count, array **out);
-simt_status array_linspace(dtype dt, double start, double stop, int64_t count, bool endpoint, array **out);
+simt_status array_linspace(dtype dt, double start, double stop, int64_t count, bool endpoint,
+                           array **out);
 simt_status array_eye(dtype dt, int64_t rows, int64_t columns, int64_t diagonal, array **out);
 /* Copies strided host memory in. */
-simt_status array_from_memory(dtype dt, const int64_t *shape, const int64_t *strides, int ndim, const void *data,
-                              array **out);
+simt_status array_from_memory(dtype dt, const int64_t *shape, const int64_t *strides, int ndim,
+                              const void *data, array **out);
 /* Shares foreign memory: exposed; release(owner) when the last reference goes. */
-simt_status array_from_foreign(dtype dt, const int64_t *shape, const int64_t *strides, int ndim, void *data,
-                               size_t bytes, void (*release)(void *), void *owner, array **out);
+simt_status array_from_foreign(dtype dt, const int64_t *shape, const int64_t *strides, int ndim,
+                               void *data, size_t bytes, void (*release)(void *), void *owner,
+                               array **out);
 
 /* ---- looking ---- */
-simt_status array_evaluate(array *a);     /* runs the open program if a waits in it; raises a's failure */
+simt_status
+array_evaluate(array *a); /* runs the open program if a waits in it; raises a's failure */
 simt_status array_evaluate_all(void);
-simt_status array_expose(array *a);       /* evaluates and marks the storage exposed; then array_data is stable */
-void *array_data(const array *a);         /* address of the first element; NULL until evaluated */
-simt_status array_item(array *a, scalar *out); /* one element; size must be 1 */
+simt_status
+array_expose(array *a); /* evaluates and marks the storage exposed; then array_data is stable */
+void *array_data(const array *a); /* address of the first element; NULL until evaluated */
+simt_status array_item(array *a, scalar *out);  /* one element; size must be 1 */
 simt_status array_copy_out(array *a, void *to); /* C order, dense */
-bool array_is_contiguous(const array *a); /* C order */
+bool array_is_contiguous(const array *a);       /* C order */
 
 /* ---- views (same storage) ---- */
-simt_status array_view_strided(array *a, dtype dt, const int64_t *shape, const int64_t *strides, int ndim,
-                               int64_t offset, array **out);
-simt_status array_reshape(array *a, const int64_t *shape, int ndim, array **out); /* one -1 allowed; copies if it must */
-simt_status array_try_reshape_view(array *a, const int64_t *shape, int ndim, array **out); /* *out NULL: needs a copy */
+simt_status array_view_strided(array *a, dtype dt, const int64_t *shape, const int64_t *strides,
+                               int ndim, int64_t offset, array **out);
+simt_status array_reshape(array *a, const int64_t *shape, int ndim,
+                          array **out); /* one -1 allowed; copies if it must */
+simt_status array_try_reshape_view(array *a, const int64_t *shape, int ndim,
+                                   array **out);                     /* *out NULL: needs a copy */
 simt_status array_transpose(array *a, const int *axes, array **out); /* axes NULL: reversed */
 simt_status array_squeeze(array *a, uint32_t axes_mask, array **out);
 simt_status array_expand_dims(array *a, int axis, array **out);
@@ -85,7 +93,8 @@ simt_status array_broadcast_to(array *a, const int64_t *shape, int ndim, array *
 /* Basic indexing: per item an integer (drops the axis), a slice, a new axis; an ellipsis is resolved by the caller. */
 typedef struct array_slice {
     enum { SLICE_INDEX, SLICE_RANGE, SLICE_NEWAXIS } kind;
-    int64_t start, stop, step; /* RANGE: already clipped as slice.indices does; INDEX: start, may be negative */
+    int64_t start, stop,
+        step; /* RANGE: already clipped as slice.indices does; INDEX: start, may be negative */
 } array_slice;
 simt_status array_slice_view(array *a, const array_slice *items, int n, array **out);
 simt_status array_concatenate(array **arrays, int n, int axis, graph_face face, array **out);
@@ -100,15 +109,17 @@ typedef struct operand {
 } operand;
 typedef struct op_options {
     graph_face face;
-    dtype default_float;      /* PyTorch's; FACE_NUMPY ignores it */
-    bool has_dtype;           /* compute and return `dt` (ufunc dtype=, rule X rows) */
+    dtype default_float; /* PyTorch's; FACE_NUMPY ignores it */
+    bool has_dtype;      /* compute and return `dt` (ufunc dtype=, rule X rows) */
     dtype dt;
-    array *out;               /* write here (in place: shape must match, cast must be same_kind) */
-    const double *scalars;    /* s0.. of the row (converted to the compute type; seeds are passed by array_random_*) */
+    array *out; /* write here (in place: shape must match, cast must be same_kind) */
+    const double *
+        scalars; /* s0.. of the row (converted to the compute type; seeds are passed by array_random_*) */
     int nscalars;
 } op_options;
 /* Any elementwise row. With options->out the result is a new reference to out. */
-simt_status array_elementwise(array_op op, const operand *in, int nin, const op_options *options, array **out);
+simt_status array_elementwise(array_op op, const operand *in, int nin, const op_options *options,
+                              array **out);
 simt_status array_astype(array *a, dtype dt, array **out); /* always a new array */
 simt_status array_copy(array *a, array **out);
 /* dst[...] = src with broadcasting and casting (NumPy's unsafe assignment). */
@@ -121,7 +132,7 @@ typedef struct reduce_options {
     graph_face face;
     bool has_dtype;
     dtype dt;
-    double ddof;           /* var, std */
+    double ddof; /* var, std */
     dtype default_float;
 } reduce_options;
 simt_status array_reduce(array_op op, array *a, const reduce_options *options, array **out);
@@ -133,7 +144,8 @@ simt_status array_cumsum(array *a, int axis, graph_face face, array **out);
 /* Indexing by arrays. indices[i] may be NULL for a full slice of that axis; bool arrays are turned into
  * integer indices (evaluates them). Range errors come at evaluation, with the line of this call. */
 simt_status array_index_get(array *a, array **indices, int n, array **out);
-simt_status array_index_put(array *a, array **indices, int n, const operand *value, bool accumulate);
+simt_status array_index_put(array *a, array **indices, int n, const operand *value,
+                            bool accumulate);
 simt_status array_take(array *a, array *indices, int axis, array **out);
 simt_status array_take_along_axis(array *a, array *indices, int axis, array **out);
 simt_status array_scatter_add(array *dst, array *indices, array *src, int axis); /* in place */
@@ -147,30 +159,34 @@ simt_status array_dot(array *a, array *b, array **out);
 typedef struct random_state {
     uint64_t seed, offset;
 } random_state;
-simt_status array_random_uniform(random_state *r, dtype dt, double low, double high, const int64_t *shape, int ndim,
-                                 array **out);
-simt_status array_random_normal(random_state *r, dtype dt, double mean, double std, const int64_t *shape, int ndim,
-                                array **out);
-simt_status array_random_integers(random_state *r, dtype dt, int64_t low, int64_t high, const int64_t *shape,
-                                  int ndim, array **out); /* [low, high) */
-simt_status array_random_permutation(random_state *r, int64_t n, array **out); /* int64 */
+simt_status array_random_uniform(random_state *r, dtype dt, double low, double high,
+                                 const int64_t *shape, int ndim, array **out);
+simt_status array_random_normal(random_state *r, dtype dt, double mean, double std,
+                                const int64_t *shape, int ndim, array **out);
+simt_status array_random_integers(random_state *r, dtype dt, int64_t low, int64_t high,
+                                  const int64_t *shape, int ndim, array **out); /* [low, high) */
+simt_status array_random_permutation(random_state *r, int64_t n, array **out);  /* int64 */
 
 /* Convolution and pooling, NCHW. */
 typedef struct conv_options {
     int64_t stride[2], padding[2], dilation[2], groups;
 } conv_options;
 simt_status array_conv2d(array *x, array *weight, array *bias, const conv_options *o, array **out);
-simt_status array_conv2d_input(array *grad, array *weight, const int64_t x_shape[4], const conv_options *o, array **out);
-simt_status array_conv2d_weight(array *grad, array *x, const int64_t w_shape[4], const conv_options *o, array **out);
+simt_status array_conv2d_input(array *grad, array *weight, const int64_t x_shape[4],
+                               const conv_options *o, array **out);
+simt_status array_conv2d_weight(array *grad, array *x, const int64_t w_shape[4],
+                                const conv_options *o, array **out);
 typedef struct pool_options {
     int64_t kernel[2], stride[2], padding[2], dilation[2];
     bool ceil_mode, count_include_pad;
 } pool_options;
-simt_status array_max_pool2d(array *x, const pool_options *o, array **out, array **positions); /* positions int32, may be NULL */
-simt_status array_max_pool2d_back(array *grad, array *positions, const int64_t x_shape[4], const pool_options *o,
-                                  array **out);
+simt_status array_max_pool2d(array *x, const pool_options *o, array **out,
+                             array **positions); /* positions int32, may be NULL */
+simt_status array_max_pool2d_back(array *grad, array *positions, const int64_t x_shape[4],
+                                  const pool_options *o, array **out);
 simt_status array_avg_pool2d(array *x, const pool_options *o, array **out);
-simt_status array_avg_pool2d_back(array *grad, const int64_t x_shape[4], const pool_options *o, array **out);
+simt_status array_avg_pool2d_back(array *grad, const int64_t x_shape[4], const pool_options *o,
+                                  array **out);
 
 /* ---- the binding's hooks ---- */
 /* Where the current Python line is, asked when an operation is added whose failure depends on data. */

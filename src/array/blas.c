@@ -6,10 +6,12 @@
 
 enum { ROW_MAJOR = 101, NO_TRANS = 111, TRANS = 112 };
 
-typedef void (*sgemm_function)(int order, int ta, int tb, int m, int n, int k, float alpha, const float *a, int lda,
-                               const float *b, int ldb, float beta, float *c, int ldc);
-typedef void (*dgemm_function)(int order, int ta, int tb, int m, int n, int k, double alpha, const double *a, int lda,
-                               const double *b, int ldb, double beta, double *c, int ldc);
+typedef void (*sgemm_function)(int order, int ta, int tb, int m, int n, int k, float alpha,
+                               const float *a, int lda, const float *b, int ldb, float beta,
+                               float *c, int ldc);
+typedef void (*dgemm_function)(int order, int ta, int tb, int m, int n, int k, double alpha,
+                               const double *a, int lda, const double *b, int ldb, double beta,
+                               double *c, int ldc);
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static sgemm_function sgemm;
@@ -28,7 +30,8 @@ static simt_status load_locked(void) {
     sgemm = (sgemm_function)dlsym(library, "scipy_cblas_sgemm");
     dgemm = (dgemm_function)dlsym(library, "scipy_cblas_dgemm");
     if (!set_threads || !sgemm || !dgemm)
-        return status_fail(SIMT_ERR_NO_BLAS, "matrix products need OpenBLAS: %s has no scipy_cblas_sgemm", path);
+        return status_fail(SIMT_ERR_NO_BLAS,
+                           "matrix products need OpenBLAS: %s has no scipy_cblas_sgemm", path);
     set_threads(1);
     atomic_store(&loaded, true);
     return SIMT_OK;
@@ -45,11 +48,12 @@ simt_status blas_load(void) {
 void blas_run(const blas_gemm *g) {
     int ta = g->a_trans ? TRANS : NO_TRANS, tb = g->b_trans ? TRANS : NO_TRANS;
     if (g->dt == DT_F32)
-        sgemm(ROW_MAJOR, ta, tb, (int)g->m, (int)g->n, (int)g->k, 1.0f, (const float *)g->a, (int)g->lda,
-              (const float *)g->b, (int)g->ldb, (float)g->beta, (float *)g->c, (int)g->ldc);
+        sgemm(ROW_MAJOR, ta, tb, (int)g->m, (int)g->n, (int)g->k, 1.0f, (const float *)g->a,
+              (int)g->lda, (const float *)g->b, (int)g->ldb, (float)g->beta, (float *)g->c,
+              (int)g->ldc);
     else
-        dgemm(ROW_MAJOR, ta, tb, (int)g->m, (int)g->n, (int)g->k, 1.0, (const double *)g->a, (int)g->lda,
-              (const double *)g->b, (int)g->ldb, g->beta, (double *)g->c, (int)g->ldc);
+        dgemm(ROW_MAJOR, ta, tb, (int)g->m, (int)g->n, (int)g->k, 1.0, (const double *)g->a,
+              (int)g->lda, (const double *)g->b, (int)g->ldb, g->beta, (double *)g->c, (int)g->ldc);
 }
 
 /* ---- slices ---- */

@@ -41,8 +41,9 @@ simt_status array_lock(void) {
     int error = pthread_mutex_lock(&array_ctx.lock);
     if (array_ctx.gil_take) array_ctx.gil_take(token);
     if (error == EDEADLK)
-        return status_fail(SIMT_ERR_RUNTIME, "an array operation was called inside a signal handler while "
-                                             "arrays are being computed");
+        return status_fail(SIMT_ERR_RUNTIME,
+                           "an array operation was called inside a signal handler while "
+                           "arrays are being computed");
     return SIMT_OK;
 }
 

@@ -20,7 +20,8 @@ simt_status image_dense(array *a, dtype dt, array **out) {
 
 simt_status image_compute_dtype(const array *a, const char *name, dtype *dt) {
     if (!dtype_is_float(a->dt))
-        return status_fail(SIMT_ERR_RUNTIME, "\"%s\" not implemented for '%s'", name, dtype_table[a->dt].name);
+        return status_fail(SIMT_ERR_RUNTIME, "\"%s\" not implemented for '%s'", name,
+                           dtype_table[a->dt].name);
     *dt = a->dt == DT_F64 ? DT_F64 : DT_F32;
     return SIMT_OK;
 }
@@ -36,19 +37,21 @@ simt_status image_result(simt_status status, array *made, dtype dt, array **out)
 }
 
 static void conv_params(queue_request *q, const conv_options *o) {
-    const int64_t params[7] = {o->stride[0], o->stride[1], o->padding[0], o->padding[1], o->dilation[0], o->dilation[1],
-                               o->groups};
+    const int64_t params[7] = {o->stride[0],   o->stride[1],   o->padding[0], o->padding[1],
+                               o->dilation[0], o->dilation[1], o->groups};
     memcpy(q->node.params, params, sizeof params);
     q->node.nparams = 7;
 }
 
 /* The node of two operands, made dense. */
-static simt_status conv_node(array_op op, array *a, array *b, const int64_t shape[4], const conv_options *o, array **out) {
+static simt_status conv_node(array_op op, array *a, array *b, const int64_t shape[4],
+                             const conv_options *o, array **out) {
     dtype dt = DT_F32;
     SIMT_TRY(image_compute_dtype(a, array_op_table[op].name, &dt));
     int64_t size;
     SIMT_TRY(array_check_shape(shape, 4, dt, &size));
-    if (a->size == 0 || b->size == 0 || size == 0) return array_full(a->dt, shape, 4, (scalar){.kind = 'I', .i = 0}, out);
+    if (a->size == 0 || b->size == 0 || size == 0)
+        return array_full(a->dt, shape, 4, (scalar){.kind = 'I', .i = 0}, out);
     array *x = NULL, *y = NULL, *made = NULL;
     simt_status status = image_dense(a, dt, &x);
     if (status == SIMT_OK) status = image_dense(b, dt, &y);
@@ -69,38 +72,52 @@ static simt_status conv_node(array_op op, array *a, array *b, const int64_t shap
 
 static simt_status check_options(const conv_options *o) {
     for (int i = 0; i < 2; i++) {
-        if (o->stride[i] < 1) return status_fail(SIMT_ERR_RUNTIME, "non-positive stride is not supported");
-        if (o->dilation[i] < 1) return status_fail(SIMT_ERR_RUNTIME, "dilation should be greater than zero");
-        if (o->padding[i] < 0) return status_fail(SIMT_ERR_RUNTIME, "negative padding is not supported");
+        if (o->stride[i] < 1)
+            return status_fail(SIMT_ERR_RUNTIME, "non-positive stride is not supported");
+        if (o->dilation[i] < 1)
+            return status_fail(SIMT_ERR_RUNTIME, "dilation should be greater than zero");
+        if (o->padding[i] < 0)
+            return status_fail(SIMT_ERR_RUNTIME, "negative padding is not supported");
     }
     if (o->groups < 1) return status_fail(SIMT_ERR_RUNTIME, "non-positive groups is not supported");
     return SIMT_OK;
 }
 
-static simt_status check_forward(const array *x, const array *w, const conv_options *o, int64_t out[4]) {
+static simt_status check_forward(const array *x, const array *w, const conv_options *o,
+                                 int64_t out[4]) {
     if (x->ndim != 4 || w->ndim != 4)
-        return status_fail(SIMT_ERR_RUNTIME, "Expected 4D input and weight to conv2d, but got input of dimension %d and weight of "
-                           "dimension %d", x->ndim, w->ndim);
+        return status_fail(
+            SIMT_ERR_RUNTIME,
+            "Expected 4D input and weight to conv2d, but got input of dimension %d and weight of "
+            "dimension %d",
+            x->ndim, w->ndim);
     SIMT_TRY(check_options(o));
     if (w->shape[0] % o->groups)
-        return status_fail(SIMT_ERR_RUNTIME, "expected weight to be divisible by groups: %lld output channels, groups %lld",
-                           (long long)w->shape[0], (long long)o->groups);
+        return status_fail(
+            SIMT_ERR_RUNTIME,
+            "expected weight to be divisible by groups: %lld output channels, groups %lld",
+            (long long)w->shape[0], (long long)o->groups);
     if (x->shape[1] != w->shape[1] * o->groups)
         return status_fail(SIMT_ERR_RUNTIME,
-                           "Given groups=%lld, weight of size [%lld, %lld, %lld, %lld], expected input[%lld, %lld, %lld, "
+                           "Given groups=%lld, weight of size [%lld, %lld, %lld, %lld], expected "
+                           "input[%lld, %lld, %lld, "
                            "%lld] to have %lld channels, but got %lld channels instead",
-                           (long long)o->groups, (long long)w->shape[0], (long long)w->shape[1], (long long)w->shape[2],
-                           (long long)w->shape[3], (long long)x->shape[0], (long long)x->shape[1], (long long)x->shape[2],
-                           (long long)x->shape[3], (long long)(w->shape[1] * o->groups), (long long)x->shape[1]);
+                           (long long)o->groups, (long long)w->shape[0], (long long)w->shape[1],
+                           (long long)w->shape[2], (long long)w->shape[3], (long long)x->shape[0],
+                           (long long)x->shape[1], (long long)x->shape[2], (long long)x->shape[3],
+                           (long long)(w->shape[1] * o->groups), (long long)x->shape[1]);
     out[0] = x->shape[0];
     out[1] = w->shape[0];
     for (int i = 0; i < 2; i++) {
-        int64_t room = x->shape[2 + i] + 2 * o->padding[i], reach = o->dilation[i] * (w->shape[2 + i] - 1) + 1;
+        int64_t room = x->shape[2 + i] + 2 * o->padding[i],
+                reach = o->dilation[i] * (w->shape[2 + i] - 1) + 1;
         if (room < reach)
             return status_fail(SIMT_ERR_RUNTIME,
-                               "Calculated padded input size per channel: (%lld x %lld). Kernel size: (%lld x %lld). "
+                               "Calculated padded input size per channel: (%lld x %lld). Kernel "
+                               "size: (%lld x %lld). "
                                "Kernel size can't be greater than actual input size",
-                               (long long)(x->shape[2] + 2 * o->padding[0]), (long long)(x->shape[3] + 2 * o->padding[1]),
+                               (long long)(x->shape[2] + 2 * o->padding[0]),
+                               (long long)(x->shape[3] + 2 * o->padding[1]),
                                (long long)(o->dilation[0] * (w->shape[2] - 1) + 1),
                                (long long)(o->dilation[1] * (w->shape[3] - 1) + 1));
         out[2 + i] = (room - reach) / o->stride[i] + 1;
@@ -113,7 +130,8 @@ simt_status array_conv2d(array *x, array *weight, array *bias, const conv_option
     int64_t shape[4];
     SIMT_TRY(check_forward(x, weight, o, shape));
     if (x->dt != weight->dt)
-        return status_fail(SIMT_ERR_RUNTIME, "Input type (%s) and weight type (%s) should be the same",
+        return status_fail(SIMT_ERR_RUNTIME,
+                           "Input type (%s) and weight type (%s) should be the same",
                            dtype_table[x->dt].name, dtype_table[weight->dt].name);
     if (bias && (bias->ndim != 1 || bias->shape[0] != weight->shape[0]))
         return status_fail(SIMT_ERR_RUNTIME, "expected bias to be 1-dimensional with %lld elements",
@@ -123,19 +141,22 @@ simt_status array_conv2d(array *x, array *weight, array *bias, const conv_option
     if (!bias) return SIMT_OK;
     simt_status status = array_reshape(bias, (int64_t[]){bias->shape[0], 1, 1}, 3, &column);
     if (status == SIMT_OK)
-        status = array_elementwise(OP_ADD, (operand[]){operand_array(product), operand_array(column)}, 2,
-                                   &(op_options){.face = FACE_NUMPY}, out);
+        status =
+            array_elementwise(OP_ADD, (operand[]){operand_array(product), operand_array(column)}, 2,
+                              &(op_options){.face = FACE_NUMPY}, out);
     array_unref(product);
     array_unref(column);
     return status;
 }
 
-simt_status array_conv2d_input(array *grad, array *weight, const int64_t x_shape[4], const conv_options *o, array **out) {
+simt_status array_conv2d_input(array *grad, array *weight, const int64_t x_shape[4],
+                               const conv_options *o, array **out) {
     SIMT_TRY(check_options(o));
     return conv_node(OP_CONV2D_INPUT, grad, weight, x_shape, o, out);
 }
 
-simt_status array_conv2d_weight(array *grad, array *x, const int64_t w_shape[4], const conv_options *o, array **out) {
+simt_status array_conv2d_weight(array *grad, array *x, const int64_t w_shape[4],
+                                const conv_options *o, array **out) {
     SIMT_TRY(check_options(o));
     return conv_node(OP_CONV2D_WEIGHT, grad, x, w_shape, o, out);
 }
@@ -145,7 +166,7 @@ simt_status array_conv2d_weight(array *grad, array *x, const int64_t w_shape[4],
 typedef struct conv {
     const call_args *c;
     dtype dt;
-    int64_t size; /* bytes of an element */
+    int64_t size;                                      /* bytes of an element */
     int64_t images, groups, in_channels, out_channels; /* channels of one group */
     image_axis y, x;
     int64_t points, taps; /* output pixels; rows of the columns matrix */
@@ -157,16 +178,22 @@ typedef struct conv {
     char *partial;
 } conv;
 
-static void conv_setup(conv *v, const call_args *c, const int64_t *image, const int64_t *weight, const int64_t *out) {
+static void conv_setup(conv *v, const call_args *c, const int64_t *image, const int64_t *weight,
+                       const int64_t *out) {
     const int64_t *p = c->node->params;
-    *v = (conv){.c = c, .dt = c->out.dt, .size = (int64_t)dtype_bytes(c->out.dt), .images = image[0], .groups = p[6]};
+    *v = (conv){.c = c,
+                .dt = c->out.dt,
+                .size = (int64_t)dtype_bytes(c->out.dt),
+                .images = image[0],
+                .groups = p[6]};
     v->in_channels = image[1] / v->groups;
     v->out_channels = weight[0] / v->groups;
     v->y = (image_axis){image[2], out[2], weight[2], p[0], p[2], p[4]};
     v->x = (image_axis){image[3], out[3], weight[3], p[1], p[3], p[5]};
     v->points = out[2] * out[3];
     v->taps = v->in_channels * weight[2] * weight[3];
-    v->direct = weight[2] == 1 && weight[3] == 1 && p[0] == 1 && p[1] == 1 && p[2] == 0 && p[3] == 0;
+    v->direct =
+        weight[2] == 1 && weight[3] == 1 && p[0] == 1 && p[1] == 1 && p[2] == 0 && p[3] == 0;
     v->sliced = v->images < c->dev->nthreads;
 }
 
@@ -176,39 +203,43 @@ static simt_status product(const conv *v, const blas_gemm *g) {
     return SIMT_OK;
 }
 
-#define COLUMNS(name, ctype)                                                                              \
-    /* One row of the columns matrix: tap (ky, kx) of one channel at all output pixels. */               \
-    static void gather_##name(const conv *v, const ctype *plane, int64_t ky, int64_t kx, ctype *row) {    \
-        int64_t y0, y1, x0, x1, width = v->x.out;                                                         \
-        image_valid(&v->y, ky, &y0, &y1);                                                                 \
-        image_valid(&v->x, kx, &x0, &x1);                                                                 \
-        memset(row, 0, sizeof *row * (size_t)(y0 * width));                                               \
-        for (int64_t y = y0; y < y1; y++) {                                                               \
-            const ctype *from = plane + (y * v->y.stride - v->y.padding + ky * v->y.dilation) * v->x.in + \
-                                kx * v->x.dilation - v->x.padding;                                        \
-            ctype *to = row + y * width;                                                                  \
-            for (int64_t x = 0; x < x0; x++) to[x] = 0;                                                   \
-            if (v->x.stride == 1) memcpy(to + x0, from + x0, sizeof *to * (size_t)(x1 - x0));             \
-            else                                                                                          \
-                for (int64_t x = x0; x < x1; x++) to[x] = from[x * v->x.stride];                          \
-            for (int64_t x = x1; x < width; x++) to[x] = 0;                                               \
-        }                                                                                                 \
-        memset(row + y1 * width, 0, sizeof *row * (size_t)((v->y.out - y1) * width));                     \
-    }                                                                                                     \
-    /* The transposed walk: adds the row to the plane. */                                                \
-    static void scatter_##name(const conv *v, ctype *plane, int64_t ky, int64_t kx, const ctype *row) {   \
-        int64_t y0, y1, x0, x1;                                                                           \
-        image_valid(&v->y, ky, &y0, &y1);                                                                 \
-        image_valid(&v->x, kx, &x0, &x1);                                                                 \
-        for (int64_t y = y0; y < y1; y++) {                                                               \
-            ctype *to = plane + (y * v->y.stride - v->y.padding + ky * v->y.dilation) * v->x.in +         \
-                        kx * v->x.dilation - v->x.padding;                                                \
-            const ctype *from = row + y * v->x.out;                                                       \
-            if (v->x.stride == 1)                                                                         \
-                for (int64_t x = x0; x < x1; x++) to[x] += from[x];                                       \
-            else                                                                                          \
-                for (int64_t x = x0; x < x1; x++) to[x * v->x.stride] += from[x];                         \
-        }                                                                                                 \
+#define COLUMNS(name, ctype)                                                                      \
+    /* One row of the columns matrix: tap (ky, kx) of one channel at all output pixels. */        \
+    static void gather_##name(const conv *v, const ctype *plane, int64_t ky, int64_t kx,          \
+                              ctype *row) {                                                       \
+        int64_t y0, y1, x0, x1, width = v->x.out;                                                 \
+        image_valid(&v->y, ky, &y0, &y1);                                                         \
+        image_valid(&v->x, kx, &x0, &x1);                                                         \
+        memset(row, 0, sizeof *row *(size_t)(y0 * width));                                        \
+        for (int64_t y = y0; y < y1; y++) {                                                       \
+            const ctype *from = plane +                                                           \
+                                (y * v->y.stride - v->y.padding + ky * v->y.dilation) * v->x.in + \
+                                kx * v->x.dilation - v->x.padding;                                \
+            ctype *to = row + y * width;                                                          \
+            for (int64_t x = 0; x < x0; x++) to[x] = 0;                                           \
+            if (v->x.stride == 1)                                                                 \
+                memcpy(to + x0, from + x0, sizeof *to * (size_t)(x1 - x0));                       \
+            else                                                                                  \
+                for (int64_t x = x0; x < x1; x++) to[x] = from[x * v->x.stride];                  \
+            for (int64_t x = x1; x < width; x++) to[x] = 0;                                       \
+        }                                                                                         \
+        memset(row + y1 * width, 0, sizeof *row * (size_t)((v->y.out - y1) * width));             \
+    }                                                                                             \
+    /* The transposed walk: adds the row to the plane. */                                         \
+    static void scatter_##name(const conv *v, ctype *plane, int64_t ky, int64_t kx,               \
+                               const ctype *row) {                                                \
+        int64_t y0, y1, x0, x1;                                                                   \
+        image_valid(&v->y, ky, &y0, &y1);                                                         \
+        image_valid(&v->x, kx, &x0, &x1);                                                         \
+        for (int64_t y = y0; y < y1; y++) {                                                       \
+            ctype *to = plane + (y * v->y.stride - v->y.padding + ky * v->y.dilation) * v->x.in + \
+                        kx * v->x.dilation - v->x.padding;                                        \
+            const ctype *from = row + y * v->x.out;                                               \
+            if (v->x.stride == 1)                                                                 \
+                for (int64_t x = x0; x < x1; x++) to[x] += from[x];                               \
+            else                                                                                  \
+                for (int64_t x = x0; x < x1; x++) to[x * v->x.stride] += from[x];                 \
+        }                                                                                         \
     }
 COLUMNS(f32, float)
 COLUMNS(f64, double)
@@ -220,21 +251,30 @@ static void move_columns(const conv *v, char *image, char *columns, bool scatter
     for (int64_t channel = 0; channel < v->in_channels; channel++)
         for (int64_t ky = 0; ky < v->y.kernel; ky++)
             for (int64_t kx = 0; kx < v->x.kernel; kx++, row++) {
-                char *at = image + channel * plane * v->size, *line = columns + row * v->points * v->size;
-                if (v->dt == DT_F32 && scatter) scatter_f32(v, (float *)at, ky, kx, (float *)line);
-                else if (v->dt == DT_F32) gather_f32(v, (float *)at, ky, kx, (float *)line);
-                else if (scatter) scatter_f64(v, (double *)at, ky, kx, (double *)line);
-                else gather_f64(v, (double *)at, ky, kx, (double *)line);
+                char *at = image + channel * plane * v->size,
+                     *line = columns + row * v->points * v->size;
+                if (v->dt == DT_F32 && scatter)
+                    scatter_f32(v, (float *)at, ky, kx, (float *)line);
+                else if (v->dt == DT_F32)
+                    gather_f32(v, (float *)at, ky, kx, (float *)line);
+                else if (scatter)
+                    scatter_f64(v, (double *)at, ky, kx, (double *)line);
+                else
+                    gather_f64(v, (double *)at, ky, kx, (double *)line);
             }
 }
 
-static int64_t image_bytes(const conv *v) { return v->in_channels * v->y.in * v->x.in * v->size; } /* of one group */
+static int64_t image_bytes(const conv *v) {
+    return v->in_channels * v->y.in * v->x.in * v->size;
+} /* of one group */
 static int64_t result_bytes(const conv *v) { return v->out_channels * v->points * v->size; }
 static int64_t weight_bytes(const conv *v) { return v->out_channels * v->taps * v->size; }
 
 static simt_status scratch(const conv *v, void **columns) {
     *columns = NULL;
-    return v->direct ? SIMT_OK : v->c->dev->alloc(v->c->dev, (size_t)(v->taps * v->points * v->size), columns);
+    return v->direct
+               ? SIMT_OK
+               : v->c->dev->alloc(v->c->dev, (size_t)(v->taps * v->points * v->size), columns);
 }
 
 static void free_scratch(const conv *v, void *columns) {
@@ -246,12 +286,20 @@ static simt_status forward(void *context, size_t begin, size_t end) {
     void *columns;
     SIMT_TRY(scratch(v, &columns));
     simt_status status = SIMT_OK;
-    for (int64_t i = (int64_t)begin * v->groups; i < (int64_t)end * v->groups && status == SIMT_OK; i++) {
+    for (int64_t i = (int64_t)begin * v->groups; i < (int64_t)end * v->groups && status == SIMT_OK;
+         i++) {
         char *image = (char *)v->image + i * image_bytes(v);
         if (!v->direct) move_columns(v, image, columns, false);
-        blas_gemm g = {.dt = v->dt, .m = v->out_channels, .n = v->points, .k = v->taps, .lda = v->taps, .ldb = v->points,
-                       .ldc = v->points, .a = v->weight + i % v->groups * weight_bytes(v),
-                       .b = v->direct ? image : columns, .c = v->out + i * result_bytes(v)};
+        blas_gemm g = {.dt = v->dt,
+                       .m = v->out_channels,
+                       .n = v->points,
+                       .k = v->taps,
+                       .lda = v->taps,
+                       .ldb = v->points,
+                       .ldc = v->points,
+                       .a = v->weight + i % v->groups * weight_bytes(v),
+                       .b = v->direct ? image : columns,
+                       .c = v->out + i * result_bytes(v)};
         status = product(v, &g);
     }
     free_scratch(v, columns);
@@ -263,11 +311,20 @@ static simt_status backward_input(void *context, size_t begin, size_t end) {
     void *columns;
     SIMT_TRY(scratch(v, &columns));
     simt_status status = SIMT_OK;
-    for (int64_t i = (int64_t)begin * v->groups; i < (int64_t)end * v->groups && status == SIMT_OK; i++) {
+    for (int64_t i = (int64_t)begin * v->groups; i < (int64_t)end * v->groups && status == SIMT_OK;
+         i++) {
         char *image = v->out + i * image_bytes(v);
-        blas_gemm g = {.dt = v->dt, .a_trans = true, .m = v->taps, .n = v->points, .k = v->out_channels, .lda = v->taps,
-                       .ldb = v->points, .ldc = v->points, .a = v->weight + i % v->groups * weight_bytes(v),
-                       .b = v->grad + i * result_bytes(v), .c = v->direct ? image : columns};
+        blas_gemm g = {.dt = v->dt,
+                       .a_trans = true,
+                       .m = v->taps,
+                       .n = v->points,
+                       .k = v->out_channels,
+                       .lda = v->taps,
+                       .ldb = v->points,
+                       .ldc = v->points,
+                       .a = v->weight + i % v->groups * weight_bytes(v),
+                       .b = v->grad + i * result_bytes(v),
+                       .c = v->direct ? image : columns};
         status = product(v, &g);
         if (v->direct) continue;
         memset(image, 0, (size_t)image_bytes(v));
@@ -288,9 +345,17 @@ static simt_status backward_weight(void *context, size_t begin, size_t end) {
         for (int64_t i = first * v->groups; i < last * v->groups && status == SIMT_OK; i++) {
             char *image = (char *)v->image + i * image_bytes(v);
             if (!v->direct) move_columns(v, image, columns, false);
-            blas_gemm g = {.dt = v->dt, .b_trans = true, .m = v->out_channels, .n = v->taps, .k = v->points,
-                           .lda = v->points, .ldb = v->points, .ldc = v->taps, .a = v->grad + i * result_bytes(v),
-                           .b = v->direct ? image : columns, .beta = i < (first + 1) * v->groups ? 0 : 1,
+            blas_gemm g = {.dt = v->dt,
+                           .b_trans = true,
+                           .m = v->out_channels,
+                           .n = v->taps,
+                           .k = v->points,
+                           .lda = v->points,
+                           .ldb = v->points,
+                           .ldc = v->taps,
+                           .a = v->grad + i * result_bytes(v),
+                           .b = v->direct ? image : columns,
+                           .beta = i < (first + 1) * v->groups ? 0 : 1,
                            .c = v->partial + (part * v->groups + i % v->groups) * weight_bytes(v)};
             status = product(v, &g);
         }

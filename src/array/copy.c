@@ -9,7 +9,8 @@ typedef struct copy_dims {
 } copy_dims;
 
 /* Drops dimensions of length 1 and merges neighbours that lie densely in both. */
-static void merge(copy_dims *m, const int64_t *shape, const int64_t *to, const int64_t *from, int ndim) {
+static void merge(copy_dims *m, const int64_t *shape, const int64_t *to, const int64_t *from,
+                  int ndim) {
     m->ndim = 0;
     for (int d = 0; d < ndim; d++) {
         if (shape[d] == 1) continue;
@@ -32,19 +33,16 @@ static void copy_row(char *to, int64_t to_stride, const char *from, int64_t from
         memcpy(to, from, (size_t)n * itemsize);
         return;
     }
-#define ROW(bytes)                                          \
-    case bytes:                                             \
-        for (int64_t i = 0; i < n; i++)                     \
-            memcpy(to + i * to_stride, from + i * from_stride, bytes); \
+#define ROW(bytes)                                                                                 \
+    case bytes:                                                                                    \
+        for (int64_t i = 0; i < n; i++) memcpy(to + i * to_stride, from + i * from_stride, bytes); \
         break;
-    switch (itemsize) {
-        ROW(1) ROW(2) ROW(4) ROW(8)
-    }
+    switch (itemsize) { ROW(1) ROW(2) ROW(4) ROW(8) }
 #undef ROW
 }
 
-void strided_copy(char *to, const int64_t *to_strides, const char *from, const int64_t *from_strides,
-                  const int64_t *shape, int ndim, size_t itemsize) {
+void strided_copy(char *to, const int64_t *to_strides, const char *from,
+                  const int64_t *from_strides, const int64_t *shape, int ndim, size_t itemsize) {
     for (int d = 0; d < ndim; d++)
         if (shape[d] == 0) return;
     copy_dims m;
@@ -84,7 +82,8 @@ simt_status array_copy_out(array *a, void *to) {
 
 simt_status array_item(array *a, scalar *out) {
     if (a->size != 1)
-        return status_fail(SIMT_ERR_VALUE, "can only convert an array of size 1 to a Python scalar");
+        return status_fail(SIMT_ERR_VALUE,
+                           "can only convert an array of size 1 to a Python scalar");
     SIMT_TRY(array_evaluate(a));
     *out = scalar_load(a->dt, array_data(a));
     return SIMT_OK;

@@ -5,7 +5,8 @@
 
 simt_status array_check_shape(const int64_t *shape, int ndim, dtype dt, int64_t *size) {
     if (ndim > ARRAY_MAX_NDIM)
-        return status_fail(SIMT_ERR_VALUE, "maximum supported dimension for an ndarray is currently %d, found %d",
+        return status_fail(SIMT_ERR_VALUE,
+                           "maximum supported dimension for an ndarray is currently %d, found %d",
                            ARRAY_MAX_NDIM, ndim);
     int64_t bytes = (int64_t)dtype_bytes(dt), product = 1;
     bool empty = false;
@@ -15,10 +16,11 @@ simt_status array_check_shape(const int64_t *shape, int ndim, dtype dt, int64_t 
             empty = true;
         } else if (__builtin_mul_overflow(bytes, shape[d], &bytes)) {
             char text[200];
-            return status_fail(SIMT_ERR_VALUE,
-                               "array is too big; `arr.size * arr.dtype.itemsize` is larger than the maximum "
-                               "possible size (shape %s, %s)",
-                               shape_print(shape, ndim, text, sizeof text), dtype_table[dt].name);
+            return status_fail(
+                SIMT_ERR_VALUE,
+                "array is too big; `arr.size * arr.dtype.itemsize` is larger than the maximum "
+                "possible size (shape %s, %s)",
+                shape_print(shape, ndim, text, sizeof text), dtype_table[dt].name);
         }
         if (shape[d]) product *= shape[d];
     }
@@ -31,8 +33,8 @@ simt_status array_empty(dtype dt, const int64_t *shape, int ndim, array **out) {
     return array_new(dt, shape, ndim, true, out);
 }
 
-static simt_status creation_node(array_op op, dtype dt, dtype compute, const int64_t *shape, int ndim,
-                                 const uint64_t *scalars, int nscalars, array **out) {
+static simt_status creation_node(array_op op, dtype dt, dtype compute, const int64_t *shape,
+                                 int ndim, const uint64_t *scalars, int nscalars, array **out) {
     int64_t size;
     SIMT_TRY(array_context_init());
     SIMT_TRY(array_check_shape(shape, ndim, dt, &size));
@@ -61,13 +63,16 @@ simt_status array_arange(dtype dt, scalar start, scalar step, int64_t count, arr
     return creation_node(OP_IOTA, dt, compute, &count, 1, bits, 2, out);
 }
 
-simt_status array_linspace(dtype dt, double start, double stop, int64_t count, bool endpoint, array **out) {
+simt_status array_linspace(dtype dt, double start, double stop, int64_t count, bool endpoint,
+                           array **out) {
     SIMT_TRY(array_empty(dt, &count, 1, out));
     char *to = (*out)->store->data;
     size_t itemsize = dtype_bytes(dt);
     double parts = (double)(endpoint ? count - 1 : count), step = (stop - start) / parts;
     for (int64_t i = 0; i < count; i++) {
-        double value = i == 0 ? start : endpoint && i == count - 1 ? stop : (double)i * step + start;
+        double value = i == 0                       ? start
+                       : endpoint && i == count - 1 ? stop
+                                                    : (double)i * step + start;
         scalar_store((scalar){.kind = 'F', .f = value}, dt, to + (size_t)i * itemsize);
     }
     return SIMT_OK;
@@ -80,21 +85,23 @@ simt_status array_eye(dtype dt, int64_t rows, int64_t columns, int64_t diagonal,
     size_t itemsize = dtype_bytes(dt);
     memset(to, 0, (*out)->store->bytes);
     for (int64_t r = diagonal < 0 ? -diagonal : 0; r < rows && r + diagonal < columns; r++)
-        scalar_store((scalar){.kind = 'I', .i = 1}, dt, to + (size_t)(r * columns + r + diagonal) * itemsize);
+        scalar_store((scalar){.kind = 'I', .i = 1}, dt,
+                     to + (size_t)(r * columns + r + diagonal) * itemsize);
     return SIMT_OK;
 }
 
-simt_status array_from_memory(dtype dt, const int64_t *shape, const int64_t *strides, int ndim, const void *data,
-                              array **out) {
+simt_status array_from_memory(dtype dt, const int64_t *shape, const int64_t *strides, int ndim,
+                              const void *data, array **out) {
     SIMT_TRY(array_empty(dt, shape, ndim, out));
     array *a = *out;
-    strided_copy(a->store->data, a->strides, data, strides ? strides : a->strides, a->shape, a->ndim,
-                 dtype_bytes(dt));
+    strided_copy(a->store->data, a->strides, data, strides ? strides : a->strides, a->shape,
+                 a->ndim, dtype_bytes(dt));
     return SIMT_OK;
 }
 
-simt_status array_from_foreign(dtype dt, const int64_t *shape, const int64_t *strides, int ndim, void *data,
-                               size_t bytes, void (*release)(void *), void *owner, array **out) {
+simt_status array_from_foreign(dtype dt, const int64_t *shape, const int64_t *strides, int ndim,
+                               void *data, size_t bytes, void (*release)(void *), void *owner,
+                               array **out) {
     int64_t size;
     SIMT_TRY(array_context_init());
     SIMT_TRY(array_check_shape(shape, ndim, dt, &size));

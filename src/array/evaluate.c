@@ -59,7 +59,8 @@ static uint8_t add_failure(void) {
 }
 
 static const simt_diag *failure_of(uint8_t mark) {
-    static const simt_diag unknown = {.code = SIMT_ERR_MEMORY, .text = "out of memory while evaluating"};
+    static const simt_diag unknown = {.code = SIMT_ERR_MEMORY,
+                                      .text = "out of memory while evaluating"};
     return mark <= run.ndiags ? &run.diags[mark - 1] : &unknown;
 }
 
@@ -75,7 +76,8 @@ static void fail_output(const graph_plan *plan, const graph_node *n, uint8_t mar
 }
 
 static void fail_step(const graph_plan *plan, const graph_step *step, uint8_t mark) {
-    for (uint32_t i = 0; i < step->nnodes; i++) fail_output(plan, &plan->nodes[step->nodes[i]], mark);
+    for (uint32_t i = 0; i < step->nnodes; i++)
+        fail_output(plan, &plan->nodes[step->nodes[i]], mark);
     if (step->is_call) fail_output(plan, &plan->nodes[step->node], mark);
     for (uint32_t i = 0; i < step->nallocs; i++) run.bad[step->allocs[i]] = mark;
 }
@@ -126,8 +128,10 @@ static simt_status run_kernel(const graph_step *step) {
     for (uint32_t i = 0; i < step->nargs; i++) {
         const graph_arg *arg = &step->args[i];
         uint64_t value = (uint64_t)arg->add;
-        if (arg->kind == GRAPH_ARG_VIEW) value += (uint64_t)(uintptr_t)run.memory[arg->index];
-        else if (arg->kind == GRAPH_ARG_SCALAR) value = p->scalars[arg->index];
+        if (arg->kind == GRAPH_ARG_VIEW)
+            value += (uint64_t)(uintptr_t)run.memory[arg->index];
+        else if (arg->kind == GRAPH_ARG_SCALAR)
+            value = p->scalars[arg->index];
         if (arg->offset_index >= 0) value += (uint64_t)p->offsets[arg->offset_index];
         run.args[i] = value;
     }
@@ -136,7 +140,8 @@ static simt_status run_kernel(const graph_step *step) {
     array_ctx.stats.launches++;
     SIMT_TRY(runtime_launch(array_ctx.rt, step->kernel, step->grid, run.args, 0, &fault));
     if (fault.set)
-        return status_fail(SIMT_ERR_INTERNAL, "fault %u in a kernel of array operations", fault.number);
+        return status_fail(SIMT_ERR_INTERNAL, "fault %u in a kernel of array operations",
+                           fault.number);
     return SIMT_OK;
 }
 
@@ -158,8 +163,9 @@ static simt_status run_call(const graph_plan *plan, const graph_step *step) {
         if (n->scalar[i] < 0) call_view_of(&c.in[i], &n->in[i], *offsets++);
     call_view_of(&c.out, &n->out, *offsets);
     call_function function = call_find(n->op);
-    simt_status status = function ? function(&c) : status_fail(SIMT_ERR_INTERNAL, "no library step '%s'",
-                                                               array_op_table[n->op].name);
+    simt_status status = function ? function(&c)
+                                  : status_fail(SIMT_ERR_INTERNAL, "no library step '%s'",
+                                                array_op_table[n->op].name);
     if (status == SIMT_OK) return status;
     for (uint32_t i = 0; i < array_ctx.npositions; i++) {
         const array_position *p = &array_ctx.positions[i];
@@ -231,8 +237,10 @@ static void commit(const graph_plan *plan) {
         storage *s = b < plan->nprogram_buffers ? array_ctx.slots[b].store : NULL;
         if (s && run.bad[b]) storage_fail_locked(s, failure_of(run.bad[b]));
         if (!run.memory[b] || (s && s->data)) continue;
-        if (s && !run.bad[b]) s->data = run.memory[b];
-        else dev->free(dev, run.memory[b], (size_t)plan->buffers[b].bytes);
+        if (s && !run.bad[b])
+            s->data = run.memory[b];
+        else
+            dev->free(dev, run.memory[b], (size_t)plan->buffers[b].bytes);
     }
 }
 
@@ -276,7 +284,8 @@ simt_status evaluate_locked(void) {
 }
 
 simt_status evaluate_outcome_locked(const storage *s, simt_status ran) {
-    if (s && s->failed) return s->diag ? status_adopt(s->diag) : status_fail(s->failed, "out of memory");
+    if (s && s->failed)
+        return s->diag ? status_adopt(s->diag) : status_fail(s->failed, "out of memory");
     if (lost_write) {
         lost_write = false;
         return status_adopt(&lost);
@@ -309,7 +318,8 @@ simt_status array_expose(array *a) {
     SIMT_TRY(array_lock());
     simt_status status = s->slot >= 0 ? evaluate_locked() : SIMT_OK; /* readers too */
     status = evaluate_outcome_locked(s, status);
-    if (status == SIMT_OK && !s->data) status = array_ctx.dev->alloc(array_ctx.dev, s->bytes, &s->data);
+    if (status == SIMT_OK && !s->data)
+        status = array_ctx.dev->alloc(array_ctx.dev, s->bytes, &s->data);
     if (status == SIMT_OK) s->exposed = true;
     array_unlock();
     return status;

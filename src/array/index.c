@@ -16,7 +16,8 @@
 static simt_status as_bool(array *a, array **out) {
     operand in = operand_array(a);
     if (a->dt == DT_BOOL) return array_copy(a, out); /* dense, so that it can be walked flat */
-    return array_elementwise(OP_NOT_EQUAL, (operand[]){in, operand_int(0)}, 2, &(op_options){0}, out);
+    return array_elementwise(OP_NOT_EQUAL, (operand[]){in, operand_int(0)}, 2, &(op_options){0},
+                             out);
 }
 
 simt_status array_nonzero(array *a, array **out) {
@@ -51,8 +52,8 @@ simt_status array_nonzero(array *a, array **out) {
 typedef struct index_list {
     array *arrays[ARRAY_MAX_NDIM]; /* by axis; NULL: full slice */
     uint32_t mask;                 /* of indexed axes */
-    int count, place;              /* place: first dimension of the index dimensions in the result */
-    int ndim;                      /* of the index shape */
+    int count, place; /* place: first dimension of the index dimensions in the result */
+    int ndim;         /* of the index shape */
     int64_t shape[ARRAY_MAX_NDIM];
     int result_ndim;
     int64_t result_shape[ARRAY_MAX_NDIM];
@@ -64,14 +65,18 @@ static void list_free(index_list *l) {
 
 static simt_status add_mask(index_list *l, const array *a, array *mask, int *axis) {
     if (*axis + mask->ndim > a->ndim)
-        return status_fail(SIMT_ERR_INDEX, "too many indices for array: array is %d-dimensional, but %d were indexed",
-                           a->ndim, *axis + mask->ndim);
+        return status_fail(
+            SIMT_ERR_INDEX,
+            "too many indices for array: array is %d-dimensional, but %d were indexed", a->ndim,
+            *axis + mask->ndim);
     for (int d = 0; d < mask->ndim; d++)
         if (mask->shape[d] != a->shape[*axis + d])
             return status_fail(SIMT_ERR_INDEX,
-                               "boolean index did not match indexed array along axis %d; size of axis is %lld but size of "
+                               "boolean index did not match indexed array along axis %d; size of "
+                               "axis is %lld but size of "
                                "corresponding boolean axis is %lld",
-                               *axis + d, (long long)a->shape[*axis + d], (long long)mask->shape[d]);
+                               *axis + d, (long long)a->shape[*axis + d],
+                               (long long)mask->shape[d]);
     SIMT_TRY(array_nonzero(mask, &l->arrays[*axis]));
     *axis += mask->ndim;
     return SIMT_OK;
@@ -80,12 +85,17 @@ static simt_status add_mask(index_list *l, const array *a, array *mask, int *axi
 static simt_status add_index(index_list *l, const array *a, array *index, int *axis) {
     if (index && index->dt == DT_BOOL) return add_mask(l, a, index, axis);
     if (*axis >= a->ndim)
-        return status_fail(SIMT_ERR_INDEX, "too many indices for array: array is %d-dimensional, but %d were indexed",
-                           a->ndim, *axis + 1);
+        return status_fail(
+            SIMT_ERR_INDEX,
+            "too many indices for array: array is %d-dimensional, but %d were indexed", a->ndim,
+            *axis + 1);
     if (index && !dtype_is_integer(index->dt))
-        return status_fail(SIMT_ERR_INDEX, "arrays used as indices must be of integer (or boolean) type");
-    if (index && index->dt != DT_I64) SIMT_TRY(array_astype(index, DT_I64, &l->arrays[*axis]));
-    else if (index) l->arrays[*axis] = array_ref(index);
+        return status_fail(SIMT_ERR_INDEX,
+                           "arrays used as indices must be of integer (or boolean) type");
+    if (index && index->dt != DT_I64)
+        SIMT_TRY(array_astype(index, DT_I64, &l->arrays[*axis]));
+    else if (index)
+        l->arrays[*axis] = array_ref(index);
     (*axis)++;
     return SIMT_OK;
 }
@@ -128,7 +138,8 @@ static simt_status list_make(index_list *l, array *a, array **indices, int n) {
     }
     if (status == SIMT_OK && count > MOST_INDICES)
         status = status_fail(SIMT_ERR_NOT_IMPLEMENTED, "more than %d index arrays", MOST_INDICES);
-    if (status == SIMT_OK && graph_broadcast(FACE_NUMPY, shapes, ndims, count, l->shape, &l->ndim) != SIMT_OK) {
+    if (status == SIMT_OK &&
+        graph_broadcast(FACE_NUMPY, shapes, ndims, count, l->shape, &l->ndim) != SIMT_OK) {
         status_prefix("shape mismatch: indexing arrays could not be broadcast together: ");
         status = status_fail(SIMT_ERR_INDEX, "%s", status_get()->text);
     }
@@ -166,7 +177,8 @@ static simt_status get(array_op op, array *a, array **indices, int n, array **ou
     int64_t size;
     if (l.count == 0) {
         status = array_copy(a, out);
-    } else if ((status = array_check_shape(l.result_shape, l.result_ndim, a->dt, &size)) != SIMT_OK) {
+    } else if ((status = array_check_shape(l.result_shape, l.result_ndim, a->dt, &size)) !=
+               SIMT_OK) {
     } else if (product(l.shape, l.ndim) == 0) { /* no index: nothing to check or to copy */
         status = array_empty(a->dt, l.result_shape, l.result_ndim, out);
     } else {
@@ -191,7 +203,8 @@ simt_status array_take(array *a, array *indices, int axis, array **out) {
     array *list[ARRAY_MAX_NDIM] = {0};
     if (axis < 0) axis += a->ndim;
     if (axis < 0 || axis >= a->ndim)
-        return status_fail(SIMT_ERR_INDEX, "axis %d is out of bounds for array of dimension %d", axis, a->ndim);
+        return status_fail(SIMT_ERR_INDEX, "axis %d is out of bounds for array of dimension %d",
+                           axis, a->ndim);
     array *integers = NULL;
     if (indices->dt == DT_BOOL) { /* not a mask here */
         SIMT_TRY(array_astype(indices, DT_I64, &integers));
@@ -206,7 +219,8 @@ simt_status array_take(array *a, array *indices, int axis, array **out) {
 /* ---- writing ---- */
 
 /* a[mask] = scalar needs no indices: a selection over all elements. */
-static bool is_masked_fill(const array *a, array **indices, int n, const operand *value, bool accumulate) {
+static bool is_masked_fill(const array *a, array **indices, int n, const operand *value,
+                           bool accumulate) {
     if (n != 1 || !indices[0] || indices[0]->dt != DT_BOOL || accumulate) return false;
     if (indices[0]->ndim > a->ndim || indices[0]->ndim == 0) return false;
     for (int d = 0; d < indices[0]->ndim; d++)
@@ -223,14 +237,16 @@ static simt_status masked_fill(array *a, array *mask, const operand *value) {
     }
     operand in[3] = {operand_array(wide ? wide : mask), *value, operand_array(a)};
     /* weak or not, the value is converted to the array's type */
-    simt_status status = array_elementwise(OP_WHERE, in, 3, &(op_options){.out = a, .has_dtype = true, .dt = a->dt}, &done);
+    simt_status status = array_elementwise(
+        OP_WHERE, in, 3, &(op_options){.out = a, .has_dtype = true, .dt = a->dt}, &done);
     array_unref(done);
     array_unref(wide);
     return status;
 }
 
 /* The value as an array of a's type that broadcasts to the result's shape. */
-static simt_status value_array(const operand *value, const array *a, const index_list *l, array **out) {
+static simt_status value_array(const operand *value, const array *a, const index_list *l,
+                               array **out) {
     if (!value->a) return array_full(a->dt, NULL, 0, value->s, out);
     array *v = value->a;
     bool fits = true;
@@ -240,7 +256,8 @@ static simt_status value_array(const operand *value, const array *a, const index
     if (!fits) {
         char from[200], to[200];
         return status_fail(SIMT_ERR_VALUE,
-                           "shape mismatch: value array of shape %s could not be broadcast to indexing result of shape %s",
+                           "shape mismatch: value array of shape %s could not be broadcast to "
+                           "indexing result of shape %s",
                            shape_print(v->shape, v->ndim, from, sizeof from),
                            shape_print(l->result_shape, l->result_ndim, to, sizeof to));
     }
@@ -250,8 +267,10 @@ static simt_status value_array(const operand *value, const array *a, const index
         v = flat;
     }
     simt_status status = SIMT_OK;
-    if (v->dt != a->dt) status = array_astype(v, a->dt, out);
-    else *out = array_ref(v);
+    if (v->dt != a->dt)
+        status = array_astype(v, a->dt, out);
+    else
+        *out = array_ref(v);
     array_unref(flat);
     return status;
 }
@@ -264,7 +283,8 @@ static simt_status private_copy(array **a) {
     return SIMT_OK;
 }
 
-simt_status array_index_put(array *a, array **indices, int n, const operand *value, bool accumulate) {
+simt_status array_index_put(array *a, array **indices, int n, const operand *value,
+                            bool accumulate) {
     if (is_masked_fill(a, indices, n, value, accumulate)) return masked_fill(a, indices[0], value);
     array_position position;
     queue_ask_position(&position);
@@ -274,7 +294,8 @@ simt_status array_index_put(array *a, array **indices, int n, const operand *val
     simt_status status = value_array(value, a, &l, &v);
     if (status == SIMT_OK && array_may_overlap(v, a)) status = private_copy(&v);
     for (int d = 0; d < a->ndim; d++)
-        if (status == SIMT_OK && l.arrays[d] && array_may_overlap(l.arrays[d], a)) status = private_copy(&l.arrays[d]);
+        if (status == SIMT_OK && l.arrays[d] && array_may_overlap(l.arrays[d], a))
+            status = private_copy(&l.arrays[d]);
     if (status == SIMT_OK && product(l.shape, l.ndim) > 0) {
         queue_request q;
         queue_request_init(&q, OP_INDEX_PUT);
@@ -297,7 +318,8 @@ simt_status array_index_put(array *a, array **indices, int n, const operand *val
 
 static simt_status integer_indices(array *indices, array **out) {
     if (!dtype_is_integer(indices->dt))
-        return status_fail(SIMT_ERR_INDEX, "arrays used as indices must be of integer (or boolean) type");
+        return status_fail(SIMT_ERR_INDEX,
+                           "arrays used as indices must be of integer (or boolean) type");
     if (indices->dt != DT_I64) return array_astype(indices, DT_I64, out);
     *out = array_ref(indices);
     return SIMT_OK;
@@ -305,11 +327,14 @@ static simt_status integer_indices(array *indices, array **out) {
 
 static simt_status check_along(const array *a, const array *indices, int *axis) {
     if (a->ndim != indices->ndim)
-        return status_fail(SIMT_ERR_VALUE, "`indices` and `arr` must have the same number of dimensions (%d and %d)",
-                           indices->ndim, a->ndim);
+        return status_fail(
+            SIMT_ERR_VALUE,
+            "`indices` and `arr` must have the same number of dimensions (%d and %d)",
+            indices->ndim, a->ndim);
     if (*axis < 0) *axis += a->ndim;
     if (*axis < 0 || *axis >= a->ndim)
-        return status_fail(SIMT_ERR_INDEX, "axis %d is out of bounds for array of dimension %d", *axis, a->ndim);
+        return status_fail(SIMT_ERR_INDEX, "axis %d is out of bounds for array of dimension %d",
+                           *axis, a->ndim);
     return SIMT_OK;
 }
 
@@ -320,12 +345,15 @@ simt_status array_take_along_axis(array *a, array *indices, int axis, array **ou
     int64_t shape[ARRAY_MAX_NDIM];
     for (int d = 0; d < a->ndim; d++) {
         shape[d] = indices->shape[d];
-        if (d == axis || indices->shape[d] <= a->shape[d]) continue; /* smaller: torch.gather's leading part */
+        if (d == axis || indices->shape[d] <= a->shape[d])
+            continue; /* smaller: torch.gather's leading part */
         if (a->shape[d] == 1) continue;
         char x[200], y[200];
-        return status_fail(SIMT_ERR_INDEX,
-                           "shape mismatch: indexing arrays could not be broadcast together with shapes %s %s",
-                           shape_print(indices->shape, a->ndim, x, sizeof x), shape_print(a->shape, a->ndim, y, sizeof y));
+        return status_fail(
+            SIMT_ERR_INDEX,
+            "shape mismatch: indexing arrays could not be broadcast together with shapes %s %s",
+            shape_print(indices->shape, a->ndim, x, sizeof x),
+            shape_print(a->shape, a->ndim, y, sizeof y));
     }
     if (indices->size == 0) return array_empty(a->dt, shape, a->ndim, out);
     array *wide;
@@ -349,12 +377,14 @@ simt_status array_scatter_add(array *dst, array *indices, array *src, int axis) 
     queue_ask_position(&position);
     SIMT_TRY(check_along(dst, indices, &axis));
     if (src->ndim != dst->ndim)
-        return status_fail(SIMT_ERR_RUNTIME, "Index tensor must have the same number of dimensions as src tensor");
+        return status_fail(SIMT_ERR_RUNTIME,
+                           "Index tensor must have the same number of dimensions as src tensor");
     for (int d = 0; d < dst->ndim; d++)
         if (indices->shape[d] > src->shape[d] || (d != axis && indices->shape[d] > dst->shape[d])) {
             char i[200], s[200], t[200];
             return status_fail(SIMT_ERR_RUNTIME,
-                               "Expected index %s to be no larger than self %s apart from dimension %d and to be no "
+                               "Expected index %s to be no larger than self %s apart from "
+                               "dimension %d and to be no "
                                "larger size than src %s",
                                shape_print(indices->shape, indices->ndim, i, sizeof i),
                                shape_print(dst->shape, dst->ndim, t, sizeof t), axis,
@@ -364,8 +394,10 @@ simt_status array_scatter_add(array *dst, array *indices, array *src, int axis) 
     array *wide = NULL, *values = NULL;
     simt_status status = integer_indices(indices, &wide);
     if (status == SIMT_OK) {
-        if (src->dt != dst->dt || array_may_overlap(src, dst)) status = array_astype(src, dst->dt, &values);
-        else values = array_ref(src);
+        if (src->dt != dst->dt || array_may_overlap(src, dst))
+            status = array_astype(src, dst->dt, &values);
+        else
+            values = array_ref(src);
     }
     if (status == SIMT_OK && array_may_overlap(wide, dst)) status = private_copy(&wide);
     if (status == SIMT_OK) {

@@ -3,9 +3,9 @@
 
 /* An indexed walk over `array`: index dimensions (all index arrays together) and the other ones. */
 typedef struct indexed {
-    int count;                  /* index arrays */
+    int count; /* index arrays */
     const call_view *index[GRAPH_MAX_INPUTS];
-    int axis[GRAPH_MAX_INPUTS]; /* which axis each one indexes */
+    int axis[GRAPH_MAX_INPUTS];    /* which axis each one indexes */
     int index_ndim, before, after; /* dimensions of the result: before, index, after */
     int64_t before_shape[GRAPH_MAX_NDIM], after_shape[GRAPH_MAX_NDIM];
     int64_t before_strides[GRAPH_MAX_NDIM], after_strides[GRAPH_MAX_NDIM]; /* of the array */
@@ -37,8 +37,8 @@ static void setup(indexed *x, const call_args *c, const call_view *array, int fi
 }
 
 static simt_status out_of_bounds(int64_t value, int axis, int64_t size) {
-    return status_fail(SIMT_ERR_INDEX, "index %lld is out of bounds for axis %d with size %lld", (long long)value, axis,
-                       (long long)size);
+    return status_fail(SIMT_ERR_INDEX, "index %lld is out of bounds for axis %d with size %lld",
+                       (long long)value, axis, (long long)size);
 }
 
 static simt_status check_indices(const call_view *index, int axis, int64_t size) {
@@ -52,7 +52,8 @@ static simt_status check_indices(const call_view *index, int axis, int64_t size)
 }
 
 static simt_status check_all(const indexed *x, const call_view *array) {
-    for (int k = 0; k < x->count; k++) SIMT_TRY(check_indices(x->index[k], x->axis[k], array->shape[x->axis[k]]));
+    for (int k = 0; k < x->count; k++)
+        SIMT_TRY(check_indices(x->index[k], x->axis[k], array->shape[x->axis[k]]));
     return SIMT_OK;
 }
 
@@ -75,14 +76,17 @@ typedef struct moving {
 } moving;
 
 /* result's strides of the dimensions after the index dimensions, and offsets of the others. */
-static void move_block(const moving *m, char *in_array, char *in_result, const int64_t *result_after) {
+static void move_block(const moving *m, char *in_array, char *in_result,
+                       const int64_t *result_after) {
     const indexed *x = m->x;
     dtype dt = m->array->dt;
     if (!m->accumulate) {
         if (m->put)
-            strided_copy(in_array, x->after_strides, in_result, result_after, x->after_shape, x->after, dtype_bytes(dt));
+            strided_copy(in_array, x->after_strides, in_result, result_after, x->after_shape,
+                         x->after, dtype_bytes(dt));
         else
-            strided_copy(in_result, result_after, in_array, x->after_strides, x->after_shape, x->after, dtype_bytes(dt));
+            strided_copy(in_result, result_after, in_array, x->after_strides, x->after_shape,
+                         x->after, dtype_bytes(dt));
         return;
     }
     int64_t position[GRAPH_MAX_NDIM] = {0}, offsets[2] = {0, 0};
@@ -100,7 +104,8 @@ static simt_status move_range(void *context, size_t begin, size_t end) {
     if (x->nafter == 0) return SIMT_OK;
     for (size_t i = begin; i < end; i++) {
         int64_t b = (int64_t)i / x->npoints, p = (int64_t)i % x->npoints;
-        int64_t in_array = walk_offset(x->before_shape, x->before_strides, x->before, b) + point_offset(x, m->array, p);
+        int64_t in_array = walk_offset(x->before_shape, x->before_strides, x->before, b) +
+                           point_offset(x, m->array, p);
         int64_t in_result = walk_offset(x->before_shape, rs, x->before, b) +
                             walk_offset(x->index[0]->shape, rs + x->before, x->index_ndim, p);
         move_block(m, m->array->data + in_array, m->result->data + in_result, after);
@@ -115,7 +120,8 @@ simt_status call_index_get(const call_args *c) {
     SIMT_TRY(check_all(&x, a));
     moving m = {.x = &x, .array = a, .result = &c->out};
     size_t block = (size_t)x.nafter * dtype_bytes(a->dt) + 16;
-    return c->dev->parallel(c->dev, (size_t)(x.nbefore * x.npoints), 65536 / block + 1, move_range, &m);
+    return c->dev->parallel(c->dev, (size_t)(x.nbefore * x.npoints), 65536 / block + 1, move_range,
+                            &m);
 }
 
 /* In order: the last of equal indices wins. */
@@ -123,7 +129,11 @@ simt_status call_index_put(const call_args *c) {
     indexed x;
     setup(&x, c, &c->out, 2);
     SIMT_TRY(check_all(&x, &c->out));
-    moving m = {.x = &x, .array = &c->out, .result = &c->in[1], .put = true, .accumulate = c->node->params[3] != 0};
+    moving m = {.x = &x,
+                .array = &c->out,
+                .result = &c->in[1],
+                .put = true,
+                .accumulate = c->node->params[3] != 0};
     return move_range(&m, 0, (size_t)(x.nbefore * x.npoints));
 }
 
@@ -159,7 +169,8 @@ simt_status call_scatter_add(const call_args *c) {
     do {
         int64_t value = load_i64(index->data + offsets[1]);
         if (value < 0) value += size;
-        element_add(c->out.dt, c->out.data + offsets[0] + value * c->out.strides[axis], source->data + offsets[2]);
+        element_add(c->out.dt, c->out.data + offsets[0] + value * c->out.strides[axis],
+                    source->data + offsets[2]);
     } while (walk_next(position, index->shape, index->ndim, 3, strides, offsets));
     return SIMT_OK;
 }

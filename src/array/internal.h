@@ -39,11 +39,11 @@ typedef struct array_context {
     uint32_t nslots, slots_capacity;
     array_position *positions;
     uint32_t npositions, positions_capacity;
-    size_t pinned;           /* bytes that only the open program keeps alive */
-    array *free_arrays;      /* chained by `store` */
-    storage *free_storages;  /* chained by `owner` */
-    storage *doomed;         /* foreign, to be released after unlocking; chained by `diag` */
-    array *_Atomic orphans;  /* died while the lock was taken; chained by `store_next` in shape[0] */
+    size_t pinned;          /* bytes that only the open program keeps alive */
+    array *free_arrays;     /* chained by `store` */
+    storage *free_storages; /* chained by `owner` */
+    storage *doomed;        /* foreign, to be released after unlocking; chained by `diag` */
+    array *_Atomic orphans; /* died while the lock was taken; chained by `store_next` in shape[0] */
     void *(*gil_drop)(void);
     void (*gil_take)(void *token);
     void (*position_hook)(char *file, size_t size, int *line);
@@ -62,8 +62,8 @@ storage *storage_new_locked(size_t bytes); /* no memory yet; NULL: out of memory
 void storage_unref_locked(storage *s);
 void storage_fail_locked(storage *s, const simt_diag *diag);
 /* A new array on `s` (takes the reference, also on failure); strides NULL: C order. */
-simt_status array_new_locked(storage *s, dtype dt, const int64_t *shape, const int64_t *strides, int ndim,
-                             int64_t offset, array **out);
+simt_status array_new_locked(storage *s, dtype dt, const int64_t *shape, const int64_t *strides,
+                             int ndim, int64_t offset, array **out);
 /* A new array with its own storage; with memory when `now`. */
 simt_status array_new(dtype dt, const int64_t *shape, int ndim, bool now, array **out);
 
@@ -76,8 +76,8 @@ bool array_same_shape(const array *a, const int64_t *shape, int ndim);
 char *shape_print(const int64_t *shape, int ndim, char *text, size_t size);
 
 /* Copies host memory; all strides in bytes. */
-void strided_copy(char *to, const int64_t *to_strides, const char *from, const int64_t *from_strides,
-                  const int64_t *shape, int ndim, size_t itemsize);
+void strided_copy(char *to, const int64_t *to_strides, const char *from,
+                  const int64_t *from_strides, const int64_t *shape, int ndim, size_t itemsize);
 
 /* ---- the open program ---- */
 
@@ -85,8 +85,8 @@ void strided_copy(char *to, const int64_t *to_strides, const char *from, const i
 typedef struct queue_request {
     graph_node node;
     array *in[GRAPH_MAX_INPUTS]; /* NULL where node.scalar[i] >= 0 */
-    array *out;                  /* written in place; NULL: a new array of node.out's dtype and shape */
-    bool fresh;                  /* out was made for this write */
+    array *out; /* written in place; NULL: a new array of node.out's dtype and shape */
+    bool fresh; /* out was made for this write */
     uint64_t scalars[GRAPH_MAX_SCALARS];
     const array_position *position;
 } queue_request;
@@ -129,7 +129,7 @@ typedef struct call_args {
     device *dev;
 } call_args;
 typedef simt_status (*call_function)(const call_args *c);
-call_function call_find(array_op op); /* NULL: no such step */
+call_function call_find(array_op op);  /* NULL: no such step */
 double call_cost(const graph_node *n); /* rough ns */
 
 #define CALL_DECLARE(name) simt_status name(const call_args *c)

@@ -9,10 +9,12 @@ static simt_status check_parts(array **arrays, int n, int axis, graph_face face)
     for (int i = 1; i < n; i++) {
         if (arrays[i]->ndim != first->ndim) {
             if (face == FACE_TORCH)
-                return status_fail(SIMT_ERR_RUNTIME, "Tensors must have same number of dimensions: got %d and %d",
+                return status_fail(SIMT_ERR_RUNTIME,
+                                   "Tensors must have same number of dimensions: got %d and %d",
                                    first->ndim, arrays[i]->ndim);
             return status_fail(SIMT_ERR_VALUE,
-                               "all the input arrays must have same number of dimensions, but the array at index 0 "
+                               "all the input arrays must have same number of dimensions, but the "
+                               "array at index 0 "
                                "has %d dimension(s) and the array at index %d has %d dimension(s)",
                                first->ndim, i, arrays[i]->ndim);
         }
@@ -20,12 +22,16 @@ static simt_status check_parts(array **arrays, int n, int axis, graph_face face)
             if (d == axis || arrays[i]->shape[d] == first->shape[d]) continue;
             if (face == FACE_TORCH)
                 return status_fail(SIMT_ERR_RUNTIME,
-                                   "Sizes of tensors must match except in dimension %d. Expected size %lld but got "
+                                   "Sizes of tensors must match except in dimension %d. Expected "
+                                   "size %lld but got "
                                    "size %lld for tensor number %d in the list.",
-                                   axis, (long long)first->shape[d], (long long)arrays[i]->shape[d], i);
+                                   axis, (long long)first->shape[d], (long long)arrays[i]->shape[d],
+                                   i);
             return status_fail(SIMT_ERR_VALUE,
-                               "all the input array dimensions except for the concatenation axis must match exactly, "
-                               "but along dimension %d, the array at index 0 has size %lld and the array at index %d "
+                               "all the input array dimensions except for the concatenation axis "
+                               "must match exactly, "
+                               "but along dimension %d, the array at index 0 has size %lld and the "
+                               "array at index %d "
                                "has size %lld",
                                d, (long long)first->shape[d], i, (long long)arrays[i]->shape[d]);
         }
@@ -38,9 +44,12 @@ static simt_status check_axis(int *axis, int ndim, graph_face face) {
     if (*axis < 0) *axis += ndim;
     if (*axis >= 0 && *axis < ndim) return SIMT_OK;
     if (face == FACE_TORCH)
-        return status_fail(SIMT_ERR_INDEX, "Dimension out of range (expected to be in range of [%d, %d], but got %d)",
-                           -ndim, ndim - 1, given);
-    return status_fail(SIMT_ERR_VALUE, "axis %d is out of bounds for array of dimension %d", given, ndim);
+        return status_fail(
+            SIMT_ERR_INDEX,
+            "Dimension out of range (expected to be in range of [%d, %d], but got %d)", -ndim,
+            ndim - 1, given);
+    return status_fail(SIMT_ERR_VALUE, "axis %d is out of bounds for array of dimension %d", given,
+                       ndim);
 }
 
 static simt_status common_dtype(array **arrays, int n, graph_face face, dtype *dt) {
@@ -58,7 +67,8 @@ static simt_status copy_part(array *whole, array *part, int axis, int64_t start)
     if (part->size == 0) return SIMT_OK;
     array *window;
     int64_t offset = whole->offset + start * whole->strides[axis];
-    SIMT_TRY(array_view_strided(whole, whole->dt, part->shape, whole->strides, whole->ndim, offset, &window));
+    SIMT_TRY(array_view_strided(whole, whole->dt, part->shape, whole->strides, whole->ndim, offset,
+                                &window));
     queue_request q;
     queue_request_init(&q, OP_CAST);
     q.node.compute = part->dt;
@@ -73,12 +83,14 @@ static simt_status copy_part(array *whole, array *part, int axis, int64_t start)
 simt_status array_concatenate(array **arrays, int n, int axis, graph_face face, array **out) {
     if (n == 0)
         return face == FACE_TORCH
-                   ? status_fail(SIMT_ERR_RUNTIME, "torch.cat(): expected a non-empty list of Tensors")
+                   ? status_fail(SIMT_ERR_RUNTIME,
+                                 "torch.cat(): expected a non-empty list of Tensors")
                    : status_fail(SIMT_ERR_VALUE, "need at least one array to concatenate");
     int ndim = arrays[0]->ndim;
     if (ndim == 0)
         return face == FACE_TORCH
-                   ? status_fail(SIMT_ERR_RUNTIME, "zero-dimensional tensor (at position 0) cannot be concatenated")
+                   ? status_fail(SIMT_ERR_RUNTIME,
+                                 "zero-dimensional tensor (at position 0) cannot be concatenated")
                    : status_fail(SIMT_ERR_VALUE, "zero-dimensional arrays cannot be concatenated");
     SIMT_TRY(check_axis(&axis, ndim, face));
     SIMT_TRY(check_parts(arrays, n, axis, face));
@@ -106,22 +118,27 @@ simt_status array_concatenate(array **arrays, int n, int axis, graph_face face, 
 
 simt_status array_stack(array **arrays, int n, int axis, graph_face face, array **out) {
     if (n == 0)
-        return face == FACE_TORCH ? status_fail(SIMT_ERR_RUNTIME, "stack expects a non-empty TensorList")
-                                  : status_fail(SIMT_ERR_VALUE, "need at least one array to stack");
+        return face == FACE_TORCH
+                   ? status_fail(SIMT_ERR_RUNTIME, "stack expects a non-empty TensorList")
+                   : status_fail(SIMT_ERR_VALUE, "need at least one array to stack");
     int ndim = arrays[0]->ndim;
     SIMT_TRY(check_axis(&axis, ndim + 1, face));
     for (int i = 1; i < n; i++) {
         if (array_same_shape(arrays[i], arrays[0]->shape, ndim)) continue;
-        if (face == FACE_NUMPY) return status_fail(SIMT_ERR_VALUE, "all input arrays must have the same shape");
+        if (face == FACE_NUMPY)
+            return status_fail(SIMT_ERR_VALUE, "all input arrays must have the same shape");
         char a[200], b[200];
-        return status_fail(SIMT_ERR_RUNTIME, "stack expects each tensor to be equal size, but got %s at entry 0 and %s at entry %d",
-                           shape_print(arrays[0]->shape, ndim, a, sizeof a),
-                           shape_print(arrays[i]->shape, arrays[i]->ndim, b, sizeof b), i);
+        return status_fail(
+            SIMT_ERR_RUNTIME,
+            "stack expects each tensor to be equal size, but got %s at entry 0 and %s at entry %d",
+            shape_print(arrays[0]->shape, ndim, a, sizeof a),
+            shape_print(arrays[i]->shape, arrays[i]->ndim, b, sizeof b), i);
     }
     array **parts = calloc((size_t)n, sizeof *parts);
     if (!parts) return status_fail(SIMT_ERR_MEMORY, "out of memory for %d arrays", n);
     simt_status status = SIMT_OK;
-    for (int i = 0; i < n && status == SIMT_OK; i++) status = array_expand_dims(arrays[i], axis, &parts[i]);
+    for (int i = 0; i < n && status == SIMT_OK; i++)
+        status = array_expand_dims(arrays[i], axis, &parts[i]);
     if (status == SIMT_OK) status = array_concatenate(parts, n, axis, face, out);
     for (int i = 0; i < n; i++) array_unref(parts[i]);
     free(parts);

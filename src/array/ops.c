@@ -33,8 +33,10 @@ static simt_status check_weak_integers(array_op op, const operand *in, int nin, 
         }
         char text[24];
         scalar s = in[i].s;
-        if (s.kind == 'U') __builtin_snprintf(text, sizeof text, "%llu", (unsigned long long)s.u);
-        else __builtin_snprintf(text, sizeof text, "%lld", (long long)s.i);
+        if (s.kind == 'U')
+            __builtin_snprintf(text, sizeof text, "%llu", (unsigned long long)s.u);
+        else
+            __builtin_snprintf(text, sizeof text, "%lld", (long long)s.i);
         return status_fail(SIMT_ERR_OVERFLOW, "Python integer %s out of bounds for %s", text,
                            dtype_table[*compute].name);
     }
@@ -42,15 +44,16 @@ static simt_status check_weak_integers(array_op op, const operand *in, int nin, 
 }
 
 static simt_status check_power(array_op op, const operand *in, dtype compute) {
-    if (op == OP_POWER && dtype_is_integer(compute) && !in[1].a && in[1].s.kind == 'I' && in[1].s.i < 0)
+    if (op == OP_POWER && dtype_is_integer(compute) && !in[1].a && in[1].s.kind == 'I' &&
+        in[1].s.i < 0)
         return status_fail(SIMT_ERR_VALUE, "Integers to negative integer powers are not allowed.");
     return SIMT_OK;
 }
 
 /* ---- types and shape ---- */
 
-static simt_status find_dtypes(array_op op, const operand *in, int nin, const op_options *o, dtype *compute,
-                               dtype *result) {
+static simt_status find_dtypes(array_op op, const operand *in, int nin, const op_options *o,
+                               dtype *compute, dtype *result) {
     char rule = array_op_table[op].dtypes;
     if (rule == 'X') {
         dtype from = nin ? (in[0].a ? in[0].a->dt : scalar_dtype(in[0].s)) : o->dt;
@@ -85,29 +88,36 @@ static int kind_rank(dtype dt) {
 /* NumPy's same_kind; PyTorch's canCast: no float into integers, nothing but bool into bool. */
 static simt_status check_cast(array_op op, graph_face face, dtype from, dtype to) {
     bool fine = face == FACE_NUMPY ? kind_rank(from) <= kind_rank(to)
-                                   : (kind_rank(from) < 3 || kind_rank(to) == 3) && (to != DT_BOOL || from == DT_BOOL);
+                                   : (kind_rank(from) < 3 || kind_rank(to) == 3) &&
+                                         (to != DT_BOOL || from == DT_BOOL);
     if (fine) return SIMT_OK;
     if (face == FACE_TORCH) {
         static const char *const names[DT_COUNT] = {
-            [DT_BOOL] = "Bool", [DT_I8] = "Char", [DT_I16] = "Short", [DT_I32] = "Int", [DT_I64] = "Long",
-            [DT_U8] = "Byte", [DT_U16] = "UInt16", [DT_U32] = "UInt32", [DT_U64] = "UInt64",
-            [DT_F16] = "Half", [DT_BF16] = "BFloat16", [DT_F32] = "Float", [DT_F64] = "Double"};
-        return status_fail(SIMT_ERR_RUNTIME, "result type %s can't be cast to the desired output type %s", names[from],
-                           names[to]);
+            [DT_BOOL] = "Bool",  [DT_I8] = "Char",  [DT_I16] = "Short",     [DT_I32] = "Int",
+            [DT_I64] = "Long",   [DT_U8] = "Byte",  [DT_U16] = "UInt16",    [DT_U32] = "UInt32",
+            [DT_U64] = "UInt64", [DT_F16] = "Half", [DT_BF16] = "BFloat16", [DT_F32] = "Float",
+            [DT_F64] = "Double"};
+        return status_fail(SIMT_ERR_RUNTIME,
+                           "result type %s can't be cast to the desired output type %s",
+                           names[from], names[to]);
     }
     return status_fail(SIMT_ERR_TYPE,
-                       "Cannot cast ufunc '%s' output from dtype('%s') to dtype('%s') with casting rule 'same_kind'",
+                       "Cannot cast ufunc '%s' output from dtype('%s') to dtype('%s') with casting "
+                       "rule 'same_kind'",
                        array_op_table[op].name, dtype_table[from].name, dtype_table[to].name);
 }
 
-static simt_status find_shape(const operand *in, int nin, const op_options *o, int64_t *shape, int *ndim) {
+static simt_status find_shape(const operand *in, int nin, const op_options *o, int64_t *shape,
+                              int *ndim) {
     const array *first = NULL;
     bool same = true;
     for (int i = 0; i < nin; i++) {
         const array *a = in[i].a;
         if (!a) continue;
-        if (!first) first = a;
-        else same = same && array_same_shape(a, first->shape, first->ndim);
+        if (!first)
+            first = a;
+        else
+            same = same && array_same_shape(a, first->shape, first->ndim);
     }
     const array *out = o->out;
     if (first && same) {
@@ -138,15 +148,20 @@ static simt_status find_shape(const operand *in, int nin, const op_options *o, i
     if (o->face == FACE_TORCH) {
         for (char *c = theirs; *c; c++) *c = *c == '(' ? '[' : *c == ')' ? ']' : *c;
         for (char *c = ours; *c; c++) *c = *c == '(' ? '[' : *c == ')' ? ']' : *c;
-        return status_fail(SIMT_ERR_RUNTIME, "output with shape %s doesn't match the broadcast shape %s", theirs, ours);
+        return status_fail(SIMT_ERR_RUNTIME,
+                           "output with shape %s doesn't match the broadcast shape %s", theirs,
+                           ours);
     }
-    return status_fail(SIMT_ERR_VALUE, "non-broadcastable output operand with shape %s doesn't match the broadcast shape %s",
-                       theirs, ours);
+    return status_fail(
+        SIMT_ERR_VALUE,
+        "non-broadcastable output operand with shape %s doesn't match the broadcast shape %s",
+        theirs, ours);
 }
 
 /* ---- the node ---- */
 
-static void fill_operands(queue_request *q, const operand *in, int nin, const int64_t *shape, int ndim) {
+static void fill_operands(queue_request *q, const operand *in, int nin, const int64_t *shape,
+                          int ndim) {
     graph_node *n = &q->node;
     n->nin = nin;
     for (int i = 0; i < nin; i++) {
@@ -154,8 +169,10 @@ static void fill_operands(queue_request *q, const operand *in, int nin, const in
         q->in[i] = a;
         if (a) {
             n->scalar[i] = -1;
-            if (array_same_shape(a, shape, ndim)) queue_view(&n->in[i], a);
-            else queue_view_broadcast(&n->in[i], a, shape, ndim);
+            if (array_same_shape(a, shape, ndim))
+                queue_view(&n->in[i], a);
+            else
+                queue_view_broadcast(&n->in[i], a, shape, ndim);
             continue;
         }
         scalar s = in[i].s;
@@ -171,9 +188,11 @@ static simt_status check_writable(const array *out, graph_face face) {
     for (int d = 0; d < out->ndim; d++) {
         if (out->shape[d] <= 1 || out->strides[d] != 0) continue;
         if (face == FACE_TORCH)
-            return status_fail(SIMT_ERR_RUNTIME,
-                               "unsupported operation: more than one element of the written-to tensor refers to a "
-                               "single memory location. Please clone() the tensor before performing the operation.");
+            return status_fail(
+                SIMT_ERR_RUNTIME,
+                "unsupported operation: more than one element of the written-to tensor refers to a "
+                "single memory location. Please clone() the tensor before performing the "
+                "operation.");
         return status_fail(SIMT_ERR_VALUE, "output array is read-only");
     }
     return SIMT_OK;
@@ -182,7 +201,8 @@ static simt_status check_writable(const array *out, graph_face face) {
 /* An element written early must not be read late: true when only the identical view is read. */
 static bool safe_in_place(const operand *in, int nin, const array *out) {
     for (int i = 0; i < nin; i++)
-        if (in[i].a && !array_same_view(in[i].a, out) && array_may_overlap(in[i].a, out)) return false;
+        if (in[i].a && !array_same_view(in[i].a, out) && array_may_overlap(in[i].a, out))
+            return false;
     return true;
 }
 
@@ -198,7 +218,8 @@ static simt_status copy_into(array *to, array *from, array **result) {
     return queue_add(&q, result);
 }
 
-simt_status array_elementwise(array_op op, const operand *in, int nin, const op_options *o, array **result) {
+simt_status array_elementwise(array_op op, const operand *in, int nin, const op_options *o,
+                              array **result) {
     dtype compute, dt;
     int64_t shape[ARRAY_MAX_NDIM];
     int ndim;
@@ -266,13 +287,14 @@ simt_status array_assign(array *dst, const operand *src, graph_face face) {
         status = array_elementwise(OP_CAST, &in, 1, &(op_options){.face = face, .out = dst}, &done);
         if (status == SIMT_ERR_VALUE && face == FACE_NUMPY) {
             char from[200], to[200];
-            status = status_fail(SIMT_ERR_VALUE, "could not broadcast input array from shape %s into shape %s",
+            status = status_fail(SIMT_ERR_VALUE,
+                                 "could not broadcast input array from shape %s into shape %s",
                                  shape_print(src->a->shape, src->a->ndim, from, sizeof from),
                                  shape_print(dst->shape, dst->ndim, to, sizeof to));
         }
     } else if (face == FACE_NUMPY && in.weak && !scalar_fits(in.s, dst->dt)) {
-        status = status_fail(SIMT_ERR_OVERFLOW, "Python integer %lld out of bounds for %s", (long long)in.s.i,
-                             dtype_table[dst->dt].name);
+        status = status_fail(SIMT_ERR_OVERFLOW, "Python integer %lld out of bounds for %s",
+                             (long long)in.s.i, dtype_table[dst->dt].name);
     } else if ((status = check_writable(dst, face)) == SIMT_OK && dst->size > 0) {
         queue_request q;
         queue_request_init(&q, OP_FULL);

@@ -99,7 +99,8 @@ simt_status plan_cache_make(const graph_program *p, const cached_plan **out) {
     cached_plan *c = status == SIMT_OK ? calloc(1, sizeof *c) : NULL;
     if (!c) {
         free_plan(plan);
-        return status != SIMT_OK ? status : status_fail(SIMT_ERR_MEMORY, "out of memory while planning");
+        return status != SIMT_OK ? status
+                                 : status_fail(SIMT_ERR_MEMORY, "out of memory while planning");
     }
     c->plan = plan;
     c->cost = plan_cost(plan);

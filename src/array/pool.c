@@ -7,14 +7,16 @@
 /* ---- making the operation ---- */
 
 static void pool_params(queue_request *q, const pool_options *o) {
-    const int64_t params[9] = {o->kernel[0], o->kernel[1], o->stride[0], o->stride[1], o->padding[0],
-                               o->padding[1], o->dilation[0], o->dilation[1], o->count_include_pad};
+    const int64_t params[9] = {o->kernel[0],   o->kernel[1],   o->stride[0],
+                               o->stride[1],   o->padding[0],  o->padding[1],
+                               o->dilation[0], o->dilation[1], o->count_include_pad};
     memcpy(q->node.params, params, sizeof params);
     q->node.nparams = 9;
 }
 
 /* PyTorch's rule: with ceil_mode the last window must still start inside the input or its left padding. */
-static int64_t pooled(int64_t in, int64_t kernel, int64_t stride, int64_t padding, int64_t dilation, bool ceil_mode) {
+static int64_t pooled(int64_t in, int64_t kernel, int64_t stride, int64_t padding, int64_t dilation,
+                      bool ceil_mode) {
     int64_t room = in + 2 * padding - dilation * (kernel - 1) - 1;
     if (room < 0 && !ceil_mode) return 0;
     int64_t out = (room + (ceil_mode ? stride - 1 : 0)) / stride + 1;
@@ -22,32 +24,44 @@ static int64_t pooled(int64_t in, int64_t kernel, int64_t stride, int64_t paddin
     return out;
 }
 
-static simt_status pool_shape(const array *x, const pool_options *o, const char *name, int64_t shape[4]) {
-    if (x->ndim != 4) return status_fail(SIMT_ERR_RUNTIME, "%s: expected a 4D tensor, got %dD", name, x->ndim);
+static simt_status pool_shape(const array *x, const pool_options *o, const char *name,
+                              int64_t shape[4]) {
+    if (x->ndim != 4)
+        return status_fail(SIMT_ERR_RUNTIME, "%s: expected a 4D tensor, got %dD", name, x->ndim);
     shape[0] = x->shape[0];
     shape[1] = x->shape[1];
     for (int i = 0; i < 2; i++) {
-        if (o->kernel[i] < 1) return status_fail(SIMT_ERR_RUNTIME, "kernel size should be greater than zero, but got kH: %lld kW: %lld",
-                                                 (long long)o->kernel[0], (long long)o->kernel[1]);
+        if (o->kernel[i] < 1)
+            return status_fail(SIMT_ERR_RUNTIME,
+                               "kernel size should be greater than zero, but got kH: %lld kW: %lld",
+                               (long long)o->kernel[0], (long long)o->kernel[1]);
         if (o->stride[i] < 1) return status_fail(SIMT_ERR_RUNTIME, "stride should not be zero");
-        if (o->dilation[i] < 1) return status_fail(SIMT_ERR_RUNTIME, "dilation should be greater than zero");
+        if (o->dilation[i] < 1)
+            return status_fail(SIMT_ERR_RUNTIME, "dilation should be greater than zero");
         if (o->padding[i] < 0 || o->padding[i] > o->kernel[i] / 2)
-            return status_fail(SIMT_ERR_RUNTIME, "pad should be at most half of effective kernel size, but got pad=%lld, kernel_size=%lld",
+            return status_fail(SIMT_ERR_RUNTIME,
+                               "pad should be at most half of effective kernel size, but got "
+                               "pad=%lld, kernel_size=%lld",
                                (long long)o->padding[i], (long long)o->kernel[i]);
-        shape[2 + i] = pooled(x->shape[2 + i], o->kernel[i], o->stride[i], o->padding[i], o->dilation[i], o->ceil_mode);
+        shape[2 + i] = pooled(x->shape[2 + i], o->kernel[i], o->stride[i], o->padding[i],
+                              o->dilation[i], o->ceil_mode);
         if (shape[2 + i] < 1)
-            return status_fail(SIMT_ERR_RUNTIME, "Given input size: (%lldx%lldx%lld). Calculated output size: (%lldx%lldx%lld). "
-                               "Output size is too small", (long long)x->shape[1], (long long)x->shape[2], (long long)x->shape[3],
-                               (long long)x->shape[1], (long long)shape[2], (long long)(i ? shape[3] : 0));
+            return status_fail(
+                SIMT_ERR_RUNTIME,
+                "Given input size: (%lldx%lldx%lld). Calculated output size: (%lldx%lldx%lld). "
+                "Output size is too small",
+                (long long)x->shape[1], (long long)x->shape[2], (long long)x->shape[3],
+                (long long)x->shape[1], (long long)shape[2], (long long)(i ? shape[3] : 0));
     }
     return SIMT_OK;
 }
 
-static simt_status pool_node(array_op op, array *a, array *b, dtype dt, dtype out_dt, const int64_t shape[4],
-                             const pool_options *o, array **out) {
+static simt_status pool_node(array_op op, array *a, array *b, dtype dt, dtype out_dt,
+                             const int64_t shape[4], const pool_options *o, array **out) {
     int64_t size;
     SIMT_TRY(array_check_shape(shape, 4, out_dt, &size));
-    if (a->size == 0 || size == 0) return array_full(out_dt, shape, 4, (scalar){.kind = 'I', .i = 0}, out);
+    if (a->size == 0 || size == 0)
+        return array_full(out_dt, shape, 4, (scalar){.kind = 'I', .i = 0}, out);
     array *x = NULL, *y = NULL;
     simt_status status = image_dense(a, dt, &x);
     if (status == SIMT_OK && b) status = image_dense(b, DT_I32, &y);
@@ -71,7 +85,8 @@ simt_status array_max_pool2d(array *x, const pool_options *o, array **out, array
     int64_t shape[4];
     SIMT_TRY(image_compute_dtype(x, "max_pool2d", &dt));
     SIMT_TRY(pool_shape(x, o, "max_pool2d", shape));
-    if (x->shape[2] * x->shape[3] > INT32_MAX) return status_fail(SIMT_ERR_VALUE, "max_pool2d: a plane above 2147483647 pixels");
+    if (x->shape[2] * x->shape[3] > INT32_MAX)
+        return status_fail(SIMT_ERR_VALUE, "max_pool2d: a plane above 2147483647 pixels");
     array *made = NULL;
     simt_status status = pool_node(OP_MAX_POOL2D, x, NULL, dt, dt, shape, o, &made);
     SIMT_TRY(image_result(status, made, x->dt, out));
@@ -81,11 +96,13 @@ simt_status array_max_pool2d(array *x, const pool_options *o, array **out, array
     return status;
 }
 
-simt_status array_max_pool2d_back(array *grad, array *positions, const int64_t x_shape[4], const pool_options *o, array **out) {
+simt_status array_max_pool2d_back(array *grad, array *positions, const int64_t x_shape[4],
+                                  const pool_options *o, array **out) {
     dtype dt;
     SIMT_TRY(image_compute_dtype(grad, "max_pool2d_backward", &dt));
     if (!array_same_shape(grad, positions->shape, positions->ndim) || grad->ndim != 4)
-        return status_fail(SIMT_ERR_RUNTIME, "max_pool2d_backward: gradient and positions differ in shape");
+        return status_fail(SIMT_ERR_RUNTIME,
+                           "max_pool2d_backward: gradient and positions differ in shape");
     array *made = NULL;
     simt_status status = pool_node(OP_MAX_POOL2D_BACK, grad, positions, dt, dt, x_shape, o, &made);
     return image_result(status, made, grad->dt, out);
@@ -101,10 +118,12 @@ simt_status array_avg_pool2d(array *x, const pool_options *o, array **out) {
     return image_result(status, made, x->dt, out);
 }
 
-simt_status array_avg_pool2d_back(array *grad, const int64_t x_shape[4], const pool_options *o, array **out) {
+simt_status array_avg_pool2d_back(array *grad, const int64_t x_shape[4], const pool_options *o,
+                                  array **out) {
     dtype dt;
     SIMT_TRY(image_compute_dtype(grad, "avg_pool2d_backward", &dt));
-    if (grad->ndim != 4) return status_fail(SIMT_ERR_RUNTIME, "avg_pool2d_backward: expected a 4D gradient");
+    if (grad->ndim != 4)
+        return status_fail(SIMT_ERR_RUNTIME, "avg_pool2d_backward: expected a 4D gradient");
     array *made = NULL;
     simt_status status = pool_node(OP_AVG_POOL2D_BACK, grad, NULL, dt, dt, x_shape, o, &made);
     return image_result(status, made, grad->dt, out);
@@ -116,7 +135,7 @@ typedef struct pool {
     image_axis y, x;
     bool include_pad;
     dtype dt;
-    const char *in;         /* planes of the image (forward) or of the gradient (back) */
+    const char *in; /* planes of the image (forward) or of the gradient (back) */
     const int32_t *positions;
     char *out;
 } pool;
@@ -124,8 +143,12 @@ typedef struct pool {
 /* image, result: shapes of the unpooled and the pooled planes. */
 static void pool_setup(pool *p, const call_args *c, const int64_t *image, const int64_t *result) {
     const int64_t *v = c->node->params;
-    *p = (pool){.y = {image[2], result[2], v[0], v[2], v[4], v[6]}, .x = {image[3], result[3], v[1], v[3], v[5], v[7]},
-                .include_pad = v[8] != 0, .dt = c->in[0].dt, .in = c->in[0].data, .out = c->out.data};
+    *p = (pool){.y = {image[2], result[2], v[0], v[2], v[4], v[6]},
+                .x = {image[3], result[3], v[1], v[3], v[5], v[7]},
+                .include_pad = v[8] != 0,
+                .dt = c->in[0].dt,
+                .in = c->in[0].data,
+                .out = c->out.data};
 }
 
 /* The taps of a window that lie inside the input: k in [*low, *high). */
@@ -137,88 +160,97 @@ static inline void window(const image_axis *x, int64_t out, int64_t *low, int64_
 }
 
 /* PyTorch's divisor: the window clipped to the padded input, or to the input. */
-static inline int64_t window_size(const image_axis *x, int64_t out, int64_t low, int64_t high, bool include_pad) {
+static inline int64_t window_size(const image_axis *x, int64_t out, int64_t low, int64_t high,
+                                  bool include_pad) {
     if (!include_pad) return high - low;
     int64_t start = out * x->stride - x->padding;
     return min_i64(start + x->kernel, x->in + x->padding) - start;
 }
 
-#define POOL(name, ctype)                                                                                     \
-    /* The largest element of a window (NaN is larger than all) and its place in the plane. */               \
-    static inline ctype most_##name(const pool *p, const ctype *plane, int64_t oy, int64_t ox, int32_t *at) { \
-        int64_t y0, y1, x0, x1, row = oy * p->y.stride - p->y.padding, col = ox * p->x.stride - p->x.padding; \
-        window(&p->y, oy, &y0, &y1);                                                                          \
-        window(&p->x, ox, &x0, &x1);                                                                          \
-        ctype most = -(ctype)INFINITY;                                                                        \
-        *at = (int32_t)((row + y0 * p->y.dilation) * p->x.in + col + x0 * p->x.dilation);                     \
-        for (int64_t ky = y0; ky < y1; ky++) {                                                                \
-            int64_t line = (row + ky * p->y.dilation) * p->x.in + col;                                        \
-            for (int64_t kx = x0; kx < x1; kx++) {                                                            \
-                ctype v = plane[line + kx * p->x.dilation];                                                   \
-                if (v > most || v != v) {                                                                     \
-                    most = v;                                                                                 \
-                    *at = (int32_t)(line + kx * p->x.dilation);                                               \
-                }                                                                                             \
-            }                                                                                                 \
-        }                                                                                                     \
-        return most;                                                                                          \
-    }                                                                                                         \
-    static void max_plane_##name(const pool *p, int64_t plane, bool index) {                                  \
-        const ctype *in = (const ctype *)p->in + plane * p->y.in * p->x.in;                                   \
-        ctype *out = (ctype *)p->out + plane * p->y.out * p->x.out;                                           \
-        int32_t *places = (int32_t *)(void *)p->out + plane * p->y.out * p->x.out, at;                        \
-        for (int64_t oy = 0; oy < p->y.out; oy++)                                                             \
-            for (int64_t ox = 0; ox < p->x.out; ox++) {                                                       \
-                ctype v = most_##name(p, in, oy, ox, &at);                                                    \
-                if (index) places[oy * p->x.out + ox] = at;                                                   \
-                else out[oy * p->x.out + ox] = v;                                                             \
-            }                                                                                                 \
-    }                                                                                                         \
-    static void max_back_##name(const pool *p, int64_t plane) {                                               \
-        int64_t n = p->y.out * p->x.out, m = p->y.in * p->x.in;                                               \
-        const ctype *grad = (const ctype *)p->in + plane * n;                                                 \
-        const int32_t *at = p->positions + plane * n;                                                         \
-        ctype *out = (ctype *)p->out + plane * m;                                                             \
-        memset(out, 0, sizeof *out * (size_t)m);                                                              \
-        for (int64_t i = 0; i < n; i++)                                                                       \
-            if (at[i] >= 0 && at[i] < m) out[at[i]] += grad[i];                                               \
-    }                                                                                                         \
-    /* Forward: averages; back: spreads the gradient over the window. */                                     \
-    static void average_##name(const pool *p, int64_t plane, bool back) {                                     \
-        int64_t n = p->y.out * p->x.out, m = p->y.in * p->x.in;                                               \
-        const ctype *in = (const ctype *)p->in + plane * (back ? n : m);                                      \
-        ctype *out = (ctype *)p->out + plane * (back ? m : n);                                                \
-        if (back) memset(out, 0, sizeof *out * (size_t)m);                                                    \
-        for (int64_t oy = 0; oy < p->y.out; oy++)                                                             \
-            for (int64_t ox = 0; ox < p->x.out; ox++) {                                                       \
-                int64_t y0, y1, x0, x1, row = oy * p->y.stride - p->y.padding;                                \
-                int64_t col = ox * p->x.stride - p->x.padding, i = oy * p->x.out + ox;                        \
-                window(&p->y, oy, &y0, &y1);                                                                  \
-                window(&p->x, ox, &x0, &x1);                                                                  \
-                ctype divisor = (ctype)(window_size(&p->y, oy, y0, y1, p->include_pad) *                      \
-                                        window_size(&p->x, ox, x0, x1, p->include_pad));                      \
-                ctype sum = 0, share = back ? in[i] / divisor : 0;                                            \
-                for (int64_t ky = y0; ky < y1; ky++)                                                          \
-                    for (int64_t kx = x0; kx < x1; kx++) {                                                    \
-                        int64_t at = (row + ky) * p->x.in + col + kx;                                         \
-                        if (back) out[at] += share;                                                           \
-                        else sum += in[at];                                                                   \
-                    }                                                                                         \
-                if (!back) out[i] = sum / divisor;                                                            \
-            }                                                                                                 \
+#define POOL(name, ctype)                                                                      \
+    /* The largest element of a window (NaN is larger than all) and its place in the plane. */ \
+    static inline ctype most_##name(const pool *p, const ctype *plane, int64_t oy, int64_t ox, \
+                                    int32_t *at) {                                             \
+        int64_t y0, y1, x0, x1, row = oy * p->y.stride - p->y.padding,                         \
+                                col = ox * p->x.stride - p->x.padding;                         \
+        window(&p->y, oy, &y0, &y1);                                                           \
+        window(&p->x, ox, &x0, &x1);                                                           \
+        ctype most = -(ctype)INFINITY;                                                         \
+        *at = (int32_t)((row + y0 * p->y.dilation) * p->x.in + col + x0 * p->x.dilation);      \
+        for (int64_t ky = y0; ky < y1; ky++) {                                                 \
+            int64_t line = (row + ky * p->y.dilation) * p->x.in + col;                         \
+            for (int64_t kx = x0; kx < x1; kx++) {                                             \
+                ctype v = plane[line + kx * p->x.dilation];                                    \
+                if (v > most || v != v) {                                                      \
+                    most = v;                                                                  \
+                    *at = (int32_t)(line + kx * p->x.dilation);                                \
+                }                                                                              \
+            }                                                                                  \
+        }                                                                                      \
+        return most;                                                                           \
+    }                                                                                          \
+    static void max_plane_##name(const pool *p, int64_t plane, bool index) {                   \
+        const ctype *in = (const ctype *)p->in + plane * p->y.in * p->x.in;                    \
+        ctype *out = (ctype *)p->out + plane * p->y.out * p->x.out;                            \
+        int32_t *places = (int32_t *)(void *)p->out + plane * p->y.out * p->x.out, at;         \
+        for (int64_t oy = 0; oy < p->y.out; oy++)                                              \
+            for (int64_t ox = 0; ox < p->x.out; ox++) {                                        \
+                ctype v = most_##name(p, in, oy, ox, &at);                                     \
+                if (index)                                                                     \
+                    places[oy * p->x.out + ox] = at;                                           \
+                else                                                                           \
+                    out[oy * p->x.out + ox] = v;                                               \
+            }                                                                                  \
+    }                                                                                          \
+    static void max_back_##name(const pool *p, int64_t plane) {                                \
+        int64_t n = p->y.out * p->x.out, m = p->y.in * p->x.in;                                \
+        const ctype *grad = (const ctype *)p->in + plane * n;                                  \
+        const int32_t *at = p->positions + plane * n;                                          \
+        ctype *out = (ctype *)p->out + plane * m;                                              \
+        memset(out, 0, sizeof *out *(size_t)m);                                                \
+        for (int64_t i = 0; i < n; i++)                                                        \
+            if (at[i] >= 0 && at[i] < m) out[at[i]] += grad[i];                                \
+    }                                                                                          \
+    /* Forward: averages; back: spreads the gradient over the window. */                       \
+    static void average_##name(const pool *p, int64_t plane, bool back) {                      \
+        int64_t n = p->y.out * p->x.out, m = p->y.in * p->x.in;                                \
+        const ctype *in = (const ctype *)p->in + plane * (back ? n : m);                       \
+        ctype *out = (ctype *)p->out + plane * (back ? m : n);                                 \
+        if (back) memset(out, 0, sizeof *out *(size_t)m);                                      \
+        for (int64_t oy = 0; oy < p->y.out; oy++)                                              \
+            for (int64_t ox = 0; ox < p->x.out; ox++) {                                        \
+                int64_t y0, y1, x0, x1, row = oy * p->y.stride - p->y.padding;                 \
+                int64_t col = ox * p->x.stride - p->x.padding, i = oy * p->x.out + ox;         \
+                window(&p->y, oy, &y0, &y1);                                                   \
+                window(&p->x, ox, &x0, &x1);                                                   \
+                ctype divisor = (ctype)(window_size(&p->y, oy, y0, y1, p->include_pad) *       \
+                                        window_size(&p->x, ox, x0, x1, p->include_pad));       \
+                ctype sum = 0, share = back ? in[i] / divisor : 0;                             \
+                for (int64_t ky = y0; ky < y1; ky++)                                           \
+                    for (int64_t kx = x0; kx < x1; kx++) {                                     \
+                        int64_t at = (row + ky) * p->x.in + col + kx;                          \
+                        if (back)                                                              \
+                            out[at] += share;                                                  \
+                        else                                                                   \
+                            sum += in[at];                                                     \
+                    }                                                                          \
+                if (!back) out[i] = sum / divisor;                                             \
+            }                                                                                  \
     }
 POOL(f32, float)
 POOL(f64, double)
 #undef POOL
 
-#define STEP(name, call32, call64)                                               \
-    static simt_status name(void *context, size_t begin, size_t end) {           \
-        const pool *p = context;                                                 \
-        for (int64_t i = (int64_t)begin; i < (int64_t)end; i++) {                \
-            if (p->dt == DT_F32) call32;                                         \
-            else call64;                                                         \
-        }                                                                        \
-        return SIMT_OK;                                                          \
+#define STEP(name, call32, call64)                                     \
+    static simt_status name(void *context, size_t begin, size_t end) { \
+        const pool *p = context;                                       \
+        for (int64_t i = (int64_t)begin; i < (int64_t)end; i++) {      \
+            if (p->dt == DT_F32)                                       \
+                call32;                                                \
+            else                                                       \
+                call64;                                                \
+        }                                                              \
+        return SIMT_OK;                                                \
     }
 STEP(max_values, max_plane_f32(p, i, false), max_plane_f64(p, i, false))
 STEP(max_places, max_plane_f32(p, i, true), max_plane_f64(p, i, true))
@@ -227,7 +259,8 @@ STEP(average, average_f32(p, i, false), average_f64(p, i, false))
 STEP(average_back, average_f32(p, i, true), average_f64(p, i, true))
 #undef STEP
 
-static simt_status over_planes(const call_args *c, pool *p, simt_status (*step)(void *, size_t, size_t)) {
+static simt_status over_planes(const call_args *c, pool *p,
+                               simt_status (*step)(void *, size_t, size_t)) {
     size_t planes = (size_t)(c->out.shape[0] * c->out.shape[1]);
     size_t cost = (size_t)(p->y.out * p->x.out * p->y.kernel * p->x.kernel); /* about one ns each */
     return c->dev->parallel(c->dev, planes, 20000 / (cost + 1) + 1, step, p);

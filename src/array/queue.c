@@ -102,7 +102,8 @@ static simt_status add_locked(queue_request *q, array **result) {
         for (int d = 0; d < n->out.ndim; d++) size *= n->out.shape[d];
         storage *s = storage_new_locked((size_t)size);
         if (!s) return SIMT_ERR_MEMORY;
-        SIMT_TRY(array_new_locked(s, n->out.dt, n->out.shape, n->out.strides, n->out.ndim, 0, &target));
+        SIMT_TRY(
+            array_new_locked(s, n->out.dt, n->out.shape, n->out.strides, n->out.ndim, 0, &target));
     } else {
         storage *s = target->store;
         if (s->failed) return s->diag ? status_adopt(s->diag) : s->failed;

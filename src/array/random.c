@@ -4,8 +4,8 @@
 #include "array/internal.h"
 
 /* A node of `op` on the given shape; words: how far the generator moves. */
-static simt_status random_node(random_state *r, array_op op, dtype dt, const int64_t *shape, int ndim, uint64_t words,
-                               array **out) {
+static simt_status random_node(random_state *r, array_op op, dtype dt, const int64_t *shape,
+                               int ndim, uint64_t words, array **out) {
     queue_request q;
     queue_request_init(&q, op);
     q.node.compute = dt;
@@ -44,8 +44,8 @@ static simt_status check(dtype dt, const int64_t *shape, int ndim, int64_t *size
     return array_check_shape(shape, ndim, dt, size);
 }
 
-simt_status array_random_uniform(random_state *r, dtype dt, double low, double high, const int64_t *shape, int ndim,
-                                 array **out) {
+simt_status array_random_uniform(random_state *r, dtype dt, double low, double high,
+                                 const int64_t *shape, int ndim, array **out) {
     int64_t size;
     SIMT_TRY(check(dt, shape, ndim, &size));
     if (size == 0) return array_empty(dt, shape, ndim, out);
@@ -55,8 +55,8 @@ simt_status array_random_uniform(random_state *r, dtype dt, double low, double h
     return scale(made, high - low, low, out);
 }
 
-simt_status array_random_normal(random_state *r, dtype dt, double mean, double std, const int64_t *shape, int ndim,
-                                array **out) {
+simt_status array_random_normal(random_state *r, dtype dt, double mean, double std,
+                                const int64_t *shape, int ndim, array **out) {
     int64_t size;
     SIMT_TRY(check(dt, shape, ndim, &size));
     if (size == 0) return array_empty(dt, shape, ndim, out);
@@ -70,17 +70,21 @@ simt_status array_random_normal(random_state *r, dtype dt, double mean, double s
 
 static simt_status step(array_op op, array *taken, operand b, dtype dt, array **out) {
     operand in[2] = {operand_array(taken), b};
-    simt_status status = array_elementwise(op, in, 2, &(op_options){.has_dtype = true, .dt = dt}, out);
+    simt_status status =
+        array_elementwise(op, in, 2, &(op_options){.has_dtype = true, .dt = dt}, out);
     array_unref(taken);
     return status;
 }
 
 static operand unsigned_operand(uint64_t v) {
-    return (operand){.s = v > INT64_MAX ? (scalar){.kind = 'U', .u = v} : (scalar){.kind = 'I', .i = (int64_t)v}, .weak = true};
+    return (operand){.s = v > INT64_MAX ? (scalar){.kind = 'U', .u = v}
+                                        : (scalar){.kind = 'I', .i = (int64_t)v},
+                     .weak = true};
 }
 
 /* A word mapped to [0, range): multiply and keep the high half; ranges above 32 bits by remainder. */
-static simt_status bounded(random_state *r, uint64_t range, const int64_t *shape, int ndim, int64_t size, array **out) {
+static simt_status bounded(random_state *r, uint64_t range, const int64_t *shape, int ndim,
+                           int64_t size, array **out) {
     array *word, *wide, *scaled;
     SIMT_TRY(random_node(r, OP_RANDOM_BITS, DT_U32, shape, ndim, (uint64_t)size, &word));
     simt_status status = array_astype(word, DT_U64, &wide);
@@ -102,8 +106,8 @@ static simt_status bounded(random_state *r, uint64_t range, const int64_t *shape
     return step(OP_REMAINDER, *out, unsigned_operand(range), DT_U64, out);
 }
 
-simt_status array_random_integers(random_state *r, dtype dt, int64_t low, int64_t high, const int64_t *shape, int ndim,
-                                  array **out) {
+simt_status array_random_integers(random_state *r, dtype dt, int64_t low, int64_t high,
+                                  const int64_t *shape, int ndim, array **out) {
     int64_t size;
     if (low >= high) return status_fail(SIMT_ERR_VALUE, "low >= high");
     SIMT_TRY(check(dt, shape, ndim, &size));
@@ -134,8 +138,8 @@ static void philox(uint64_t seed, uint64_t counter, uint32_t words[4]) {
     uint32_t k0 = (uint32_t)seed, k1 = (uint32_t)(seed >> 32);
     for (int round = 0; round < 10; round++) {
         uint64_t p0 = (uint64_t)0xD2511F53u * c[0], p1 = (uint64_t)0xCD9E8D57u * c[2];
-        uint32_t next[4] = {(uint32_t)(p1 >> 32) ^ c[1] ^ k0, (uint32_t)p1, (uint32_t)(p0 >> 32) ^ c[3] ^ k1,
-                            (uint32_t)p0};
+        uint32_t next[4] = {(uint32_t)(p1 >> 32) ^ c[1] ^ k0, (uint32_t)p1,
+                            (uint32_t)(p0 >> 32) ^ c[3] ^ k1, (uint32_t)p0};
         memcpy(c, next, sizeof c);
         k0 += 0x9E3779B9u;
         k1 += 0xBB67AE85u;

@@ -3,7 +3,9 @@
 
 #include "array/internal.h"
 
-static uint32_t all_axes(const array *a) { return a->ndim == 0 ? 0 : (uint32_t)((1ull << a->ndim) - 1); }
+static uint32_t all_axes(const array *a) {
+    return a->ndim == 0 ? 0 : (uint32_t)((1ull << a->ndim) - 1);
+}
 
 static bool is_position(array_op op) { return op == OP_ARGMAX || op == OP_ARGMIN; }
 static bool has_identity(array_op op) {
@@ -13,8 +15,10 @@ static bool has_identity(array_op op) {
 static int result_shape(const array *a, uint32_t mask, bool keepdims, int64_t *shape) {
     int ndim = 0;
     for (int d = 0; d < a->ndim; d++) {
-        if (!(mask >> d & 1)) shape[ndim++] = a->shape[d];
-        else if (keepdims) shape[ndim++] = 1;
+        if (!(mask >> d & 1))
+            shape[ndim++] = a->shape[d];
+        else if (keepdims)
+            shape[ndim++] = 1;
     }
     return ndim;
 }
@@ -23,16 +27,20 @@ static simt_status empty_error(array_op op, graph_face face) {
     const char *name = array_op_table[op].name;
     if (face == FACE_TORCH)
         return status_fail(is_position(op) ? SIMT_ERR_INDEX : SIMT_ERR_RUNTIME,
-                           "%s(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction "
+                           "%s(): Expected reduction dim to be specified for input.numel() == 0. "
+                           "Specify the reduction "
                            "dim with the 'dim' argument.",
                            name);
-    if (is_position(op)) return status_fail(SIMT_ERR_VALUE, "attempt to get %s of an empty sequence", name);
-    return status_fail(SIMT_ERR_VALUE, "zero-size array to reduction operation %s which has no identity",
+    if (is_position(op))
+        return status_fail(SIMT_ERR_VALUE, "attempt to get %s of an empty sequence", name);
+    return status_fail(SIMT_ERR_VALUE,
+                       "zero-size array to reduction operation %s which has no identity",
                        op == OP_MAX ? "maximum" : "minimum");
 }
 
 /* Nothing is reduced (0-d, or all reduced axes have length 1): a conversion. */
-static simt_status trivial(array_op op, array *a, dtype dt, const int64_t *shape, int ndim, array **out) {
+static simt_status trivial(array_op op, array *a, dtype dt, const int64_t *shape, int ndim,
+                           array **out) {
     if (is_position(op)) return array_full(dt, shape, ndim, (scalar){.kind = 'I', .i = 0}, out);
     array *view;
     SIMT_TRY(array_reshape(a, shape, ndim, &view));
@@ -47,11 +55,13 @@ static simt_status trivial(array_op op, array *a, dtype dt, const int64_t *shape
     return status;
 }
 
-static simt_status reduce_node(array_op op, array *a, uint32_t mask, dtype dt, const int64_t *shape, int ndim,
-                               array **out) {
+static simt_status reduce_node(array_op op, array *a, uint32_t mask, dtype dt, const int64_t *shape,
+                               int ndim, array **out) {
     queue_request q;
     queue_request_init(&q, op);
-    q.node.compute = op == OP_SUM || op == OP_PROD ? dt : op == OP_ANY || op == OP_ALL ? DT_BOOL : a->dt;
+    q.node.compute = op == OP_SUM || op == OP_PROD  ? dt
+                     : op == OP_ANY || op == OP_ALL ? DT_BOOL
+                                                    : a->dt;
     q.node.nparams = 1;
     q.node.params[0] = mask;
     queue_input(&q, a);
@@ -60,7 +70,8 @@ static simt_status reduce_node(array_op op, array *a, uint32_t mask, dtype dt, c
 }
 
 /* argmax over several axes counts in the flattened array: they must be one axis. */
-static simt_status flat_position(array_op op, array *a, dtype dt, const int64_t *shape, int ndim, array **out) {
+static simt_status flat_position(array_op op, array *a, dtype dt, const int64_t *shape, int ndim,
+                                 array **out) {
     array *flat;
     SIMT_TRY(array_reshape(a, (int64_t[]){a->size}, 1, &flat));
     simt_status status = reduce_node(op, flat, 1, dt, shape, ndim, out);
@@ -143,12 +154,14 @@ static int64_t reduced_count(const array *a, uint32_t mask) {
 }
 
 /* The type of a mean and the type to sum in: integers in double, half in single. */
-static simt_status mean_dtypes(const array *a, const reduce_options *o, const char *name, dtype *result, dtype *wide) {
+static simt_status mean_dtypes(const array *a, const reduce_options *o, const char *name,
+                               dtype *result, dtype *wide) {
     *result = o->has_dtype ? o->dt : a->dt;
     if (!dtype_is_float(*result)) {
         if (o->face == FACE_TORCH)
             return status_fail(SIMT_ERR_RUNTIME,
-                               "%s(): could not infer output dtype. Input dtype must be either a floating point or "
+                               "%s(): could not infer output dtype. Input dtype must be either a "
+                               "floating point or "
                                "complex dtype. Got: %s",
                                name, dtype_table[a->dt].name);
         *result = DT_F64;
@@ -195,8 +208,10 @@ simt_status array_softmax(array *a, int axis, bool logarithm, array **out) {
     if (axis < 0) axis += a->ndim;
     if (a->ndim == 0) axis = 0;
     if (axis < 0 || (axis >= a->ndim && a->ndim))
-        return status_fail(SIMT_ERR_INDEX, "Dimension out of range (expected to be in range of [%d, %d], but got %d)",
-                           -a->ndim, a->ndim - 1, axis);
+        return status_fail(
+            SIMT_ERR_INDEX,
+            "Dimension out of range (expected to be in range of [%d, %d], but got %d)", -a->ndim,
+            a->ndim - 1, axis);
     if (a->size == 0) return array_empty(a->dt, a->shape, a->ndim, out);
     reduce_options o = {.axes_mask = a->ndim ? 1u << axis : 0, .keepdims = true};
     chain c = {0};

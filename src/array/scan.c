@@ -12,7 +12,8 @@ simt_status array_cumsum(array *a, int axis, graph_face face, array **out) {
         return status;
     }
     if (axis < 0 || axis >= a->ndim)
-        return status_fail(SIMT_ERR_INDEX, "axis %d is out of bounds for array of dimension %d", axis, a->ndim);
+        return status_fail(SIMT_ERR_INDEX, "axis %d is out of bounds for array of dimension %d",
+                           axis, a->ndim);
     dtype dt;
     SIMT_TRY(graph_reduce_dtype(OP_SUM, face, a->dt, &dt));
     if (a->size == 0) return array_empty(dt, a->shape, a->ndim, out);
@@ -36,7 +37,8 @@ typedef struct scan {
     int64_t shape[GRAPH_MAX_NDIM], from[GRAPH_MAX_NDIM], to[GRAPH_MAX_NDIM];
 } scan;
 
-static void scan_row(dtype dt, int64_t n, const char *from, int64_t from_stride, char *to, int64_t to_stride) {
+static void scan_row(dtype dt, int64_t n, const char *from, int64_t from_stride, char *to,
+                     int64_t to_stride) {
     memcpy(to, from, dtype_bytes(dt));
     for (int64_t i = 1; i < n; i++) {
         memcpy(to + i * to_stride, to + (i - 1) * to_stride, dtype_bytes(dt));
@@ -48,9 +50,10 @@ static simt_status scan_rows(void *context, size_t begin, size_t end) {
     const scan *s = context;
     const call_view *in = &s->c->in[0], *out = &s->c->out;
     for (size_t i = begin; i < end; i++)
-        scan_row(in->dt, in->shape[s->axis], in->data + walk_offset(s->shape, s->from, s->ndim, (int64_t)i),
-                 in->strides[s->axis], out->data + walk_offset(s->shape, s->to, s->ndim, (int64_t)i),
-                 out->strides[s->axis]);
+        scan_row(
+            in->dt, in->shape[s->axis],
+            in->data + walk_offset(s->shape, s->from, s->ndim, (int64_t)i), in->strides[s->axis],
+            out->data + walk_offset(s->shape, s->to, s->ndim, (int64_t)i), out->strides[s->axis]);
     return SIMT_OK;
 }
 

@@ -45,8 +45,8 @@ void storage_fail_locked(storage *s, const simt_diag *diag) {
     if (s->diag) *s->diag = *diag;
 }
 
-simt_status array_new_locked(storage *s, dtype dt, const int64_t *shape, const int64_t *strides, int ndim,
-                             int64_t offset, array **out) {
+simt_status array_new_locked(storage *s, dtype dt, const int64_t *shape, const int64_t *strides,
+                             int ndim, int64_t offset, array **out) {
     array *a = array_ctx.free_arrays;
     if (a) {
         array_ctx.free_arrays = (array *)a->store;
@@ -78,7 +78,8 @@ simt_status array_new(dtype dt, const int64_t *shape, int ndim, bool now, array 
     storage *s = storage_new_locked((size_t)size * dtype_bytes(dt));
     if (!s) {
         status = SIMT_ERR_MEMORY;
-    } else if (now && (status = array_ctx.dev->alloc(array_ctx.dev, s->bytes, &s->data)) != SIMT_OK) {
+    } else if (now &&
+               (status = array_ctx.dev->alloc(array_ctx.dev, s->bytes, &s->data)) != SIMT_OK) {
         storage_unref_locked(s);
     } else {
         status = array_new_locked(s, dt, shape, NULL, ndim, 0, out);
@@ -112,8 +113,10 @@ void array_extent(const array *a, int64_t *low, int64_t *high) {
     if (a->size == 0) return;
     for (int d = 0; d < a->ndim; d++) {
         int64_t reach = a->strides[d] * (a->shape[d] - 1);
-        if (reach < 0) *low += reach;
-        else *high += reach;
+        if (reach < 0)
+            *low += reach;
+        else
+            *high += reach;
     }
     *high += (int64_t)dtype_bytes(a->dt);
 }
@@ -154,12 +157,15 @@ bool array_is_contiguous(const array *a) {
     return true;
 }
 
-void *array_data(const array *a) { return a->store->data ? (char *)a->store->data + a->offset : NULL; }
+void *array_data(const array *a) {
+    return a->store->data ? (char *)a->store->data + a->offset : NULL;
+}
 
 char *shape_print(const int64_t *shape, int ndim, char *text, size_t size) {
     size_t used = (size_t)snprintf(text, size, "(");
     for (int d = 0; d < ndim && used < size; d++)
-        used += (size_t)snprintf(text + used, size - used, "%s%lld", d ? "," : "", (long long)shape[d]);
+        used +=
+            (size_t)snprintf(text + used, size - used, "%s%lld", d ? "," : "", (long long)shape[d]);
     if (used < size) snprintf(text + used, size - used, ndim == 1 ? ",)" : ")");
     return text;
 }

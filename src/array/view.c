@@ -4,10 +4,11 @@
 
 #include "array/internal.h"
 
-static simt_status make_view(array *a, dtype dt, const int64_t *shape, const int64_t *strides, int ndim,
-                             int64_t offset, array **out) {
+static simt_status make_view(array *a, dtype dt, const int64_t *shape, const int64_t *strides,
+                             int ndim, int64_t offset, array **out) {
     if (ndim > ARRAY_MAX_NDIM)
-        return status_fail(SIMT_ERR_VALUE, "maximum supported dimension for an ndarray is currently %d, found %d",
+        return status_fail(SIMT_ERR_VALUE,
+                           "maximum supported dimension for an ndarray is currently %d, found %d",
                            ARRAY_MAX_NDIM, ndim);
     SIMT_TRY(array_lock());
     a->store->refs++;
@@ -16,8 +17,8 @@ static simt_status make_view(array *a, dtype dt, const int64_t *shape, const int
     return status;
 }
 
-simt_status array_view_strided(array *a, dtype dt, const int64_t *shape, const int64_t *strides, int ndim,
-                               int64_t offset, array **out) {
+simt_status array_view_strided(array *a, dtype dt, const int64_t *shape, const int64_t *strides,
+                               int ndim, int64_t offset, array **out) {
     int64_t size;
     SIMT_TRY(array_check_shape(shape, ndim, dt, &size));
     array probe = {.dt = dt, .ndim = ndim, .size = size, .offset = offset};
@@ -26,7 +27,8 @@ simt_status array_view_strided(array *a, dtype dt, const int64_t *shape, const i
     int64_t low, high;
     array_extent(&probe, &low, &high);
     if (!a->store->foreign && size && (low < 0 || high > (int64_t)a->store->bytes))
-        return status_fail(SIMT_ERR_VALUE, "the view reaches from byte %lld to byte %lld of a storage of %zu bytes",
+        return status_fail(SIMT_ERR_VALUE,
+                           "the view reaches from byte %lld to byte %lld of a storage of %zu bytes",
                            (long long)low, (long long)high, a->store->bytes);
     return make_view(a, dt, shape, strides, ndim, offset, out);
 }
@@ -51,7 +53,9 @@ simt_status array_squeeze(array *a, uint32_t axes_mask, array **out) {
     for (int d = 0; d < a->ndim; d++) {
         if (axes_mask >> d & 1) {
             if (a->shape[d] == 1) continue;
-            return status_fail(SIMT_ERR_VALUE, "cannot select an axis to squeeze out which has size not equal to one");
+            return status_fail(
+                SIMT_ERR_VALUE,
+                "cannot select an axis to squeeze out which has size not equal to one");
         }
         shape[ndim] = a->shape[d];
         strides[ndim++] = a->strides[d];
@@ -62,9 +66,11 @@ simt_status array_squeeze(array *a, uint32_t axes_mask, array **out) {
 simt_status array_expand_dims(array *a, int axis, array **out) {
     if (axis < 0) axis += a->ndim + 1;
     if (axis < 0 || axis > a->ndim)
-        return status_fail(SIMT_ERR_VALUE, "axis %d is out of bounds for array of dimension %d", axis, a->ndim + 1);
+        return status_fail(SIMT_ERR_VALUE, "axis %d is out of bounds for array of dimension %d",
+                           axis, a->ndim + 1);
     if (a->ndim == ARRAY_MAX_NDIM)
-        return status_fail(SIMT_ERR_VALUE, "maximum supported dimension for an ndarray is currently %d, found %d",
+        return status_fail(SIMT_ERR_VALUE,
+                           "maximum supported dimension for an ndarray is currently %d, found %d",
                            ARRAY_MAX_NDIM, a->ndim + 1);
     int64_t shape[ARRAY_MAX_NDIM], strides[ARRAY_MAX_NDIM];
     for (int d = 0; d <= a->ndim; d++) {
@@ -84,9 +90,11 @@ simt_status array_broadcast_to(array *a, const int64_t *shape, int ndim, array *
     if (!fits) {
         char from[200], to[200];
         return status_fail(SIMT_ERR_VALUE,
-                           "operands could not be broadcast together with remapped shapes [original->remapped]: %s  "
+                           "operands could not be broadcast together with remapped shapes "
+                           "[original->remapped]: %s  "
                            "and requested shape %s",
-                           shape_print(a->shape, a->ndim, from, sizeof from), shape_print(shape, ndim, to, sizeof to));
+                           shape_print(a->shape, a->ndim, from, sizeof from),
+                           shape_print(shape, ndim, to, sizeof to));
     }
     int64_t size;
     SIMT_TRY(array_check_shape(shape, ndim, a->dt, &size));
@@ -102,10 +110,13 @@ simt_status array_slice_view(array *a, const array_slice *items, int n, array **
     int ndim = 0, axis = 0, used = 0;
     for (int i = 0; i < n; i++) used += items[i].kind != SLICE_NEWAXIS;
     if (used > a->ndim)
-        return status_fail(SIMT_ERR_INDEX, "too many indices for array: array is %d-dimensional, but %d were indexed",
-                           a->ndim, used);
+        return status_fail(
+            SIMT_ERR_INDEX,
+            "too many indices for array: array is %d-dimensional, but %d were indexed", a->ndim,
+            used);
     for (int i = 0; i < n; i++) {
-        if (ndim >= ARRAY_MAX_NDIM) return status_fail(SIMT_ERR_INDEX, "too many dimensions in the result");
+        if (ndim >= ARRAY_MAX_NDIM)
+            return status_fail(SIMT_ERR_INDEX, "too many dimensions in the result");
         const array_slice *s = &items[i];
         if (s->kind == SLICE_NEWAXIS) {
             shape[ndim] = 1;
@@ -116,7 +127,8 @@ simt_status array_slice_view(array *a, const array_slice *items, int n, array **
         if (s->kind == SLICE_INDEX) {
             int64_t index = s->start < 0 ? s->start + length : s->start;
             if (index < 0 || index >= length)
-                return status_fail(SIMT_ERR_INDEX, "index %lld is out of bounds for axis %d with size %lld",
+                return status_fail(SIMT_ERR_INDEX,
+                                   "index %lld is out of bounds for axis %d with size %lld",
                                    (long long)s->start, axis, (long long)length);
             offset += index * stride;
         } else {
@@ -131,7 +143,8 @@ simt_status array_slice_view(array *a, const array_slice *items, int n, array **
         axis++;
     }
     for (; axis < a->ndim; axis++) {
-        if (ndim >= ARRAY_MAX_NDIM) return status_fail(SIMT_ERR_INDEX, "too many dimensions in the result");
+        if (ndim >= ARRAY_MAX_NDIM)
+            return status_fail(SIMT_ERR_INDEX, "too many dimensions in the result");
         shape[ndim] = a->shape[axis];
         strides[ndim++] = a->strides[axis];
     }
@@ -148,7 +161,8 @@ static simt_status resolve_shape(const array *a, const int64_t *shape, int ndim,
     for (int d = 0; fits && d < ndim; d++) {
         full[d] = shape[d];
         if (shape[d] == -1) {
-            if (unknown >= 0) return status_fail(SIMT_ERR_VALUE, "can only specify one unknown dimension");
+            if (unknown >= 0)
+                return status_fail(SIMT_ERR_VALUE, "can only specify one unknown dimension");
             unknown = d;
         } else if (shape[d] < 0 || __builtin_mul_overflow(known, shape[d], &known)) {
             fits = false;
@@ -162,8 +176,9 @@ static simt_status resolve_shape(const array *a, const int64_t *shape, int ndim,
     }
     if (fits) return SIMT_OK;
     char text[300];
-    return status_fail(SIMT_ERR_VALUE, "cannot reshape array of size %lld into shape %s", (long long)a->size,
-                       shape_print(shape, ndim < ARRAY_MAX_NDIM ? ndim : ARRAY_MAX_NDIM, text, sizeof text));
+    return status_fail(
+        SIMT_ERR_VALUE, "cannot reshape array of size %lld into shape %s", (long long)a->size,
+        shape_print(shape, ndim < ARRAY_MAX_NDIM ? ndim : ARRAY_MAX_NDIM, text, sizeof text));
 }
 
 /* Strides of the new shape on the old memory; false when none exist. Both shapes have the same size > 0.
@@ -182,8 +197,10 @@ static bool reshape_strides(const array *a, const int64_t *shape, int ndim, int6
         int o_end = o + 1, n_end = n + 1;
         int64_t o_size = old_shape[o], n_size = shape[n];
         while (o_size != n_size) {
-            if (n_size < o_size) n_size *= shape[n_end++];
-            else o_size *= old_shape[o_end++];
+            if (n_size < o_size)
+                n_size *= shape[n_end++];
+            else
+                o_size *= old_shape[o_end++];
         }
         for (int d = o; d < o_end - 1; d++)
             if (old_strides[d] != old_strides[d + 1] * old_shape[d + 1]) return false;
@@ -192,7 +209,8 @@ static bool reshape_strides(const array *a, const int64_t *shape, int ndim, int6
         o = o_end;
         n = n_end;
     }
-    for (; n < ndim; n++) strides[n] = n ? strides[n - 1] : (int64_t)dtype_bytes(a->dt); /* length 1 */
+    for (; n < ndim; n++)
+        strides[n] = n ? strides[n - 1] : (int64_t)dtype_bytes(a->dt); /* length 1 */
     return true;
 }
 
@@ -208,8 +226,10 @@ simt_status array_try_reshape_view(array *a, const int64_t *shape, int ndim, arr
     int64_t full[ARRAY_MAX_NDIM], strides[ARRAY_MAX_NDIM];
     *out = NULL;
     SIMT_TRY(resolve_shape(a, shape, ndim, full));
-    if (array_is_contiguous(a)) dense_strides(a->dt, full, ndim, strides);
-    else if (!reshape_strides(a, full, ndim, strides)) return SIMT_OK;
+    if (array_is_contiguous(a))
+        dense_strides(a->dt, full, ndim, strides);
+    else if (!reshape_strides(a, full, ndim, strides))
+        return SIMT_OK;
     return make_view(a, a->dt, full, strides, ndim, a->offset, out);
 }
 

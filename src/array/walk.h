@@ -7,7 +7,8 @@
 #include "array/internal.h"
 
 /* The byte offset of flat element `index` (C order) of a view. */
-static inline int64_t walk_offset(const int64_t *shape, const int64_t *strides, int ndim, int64_t index) {
+static inline int64_t walk_offset(const int64_t *shape, const int64_t *strides, int ndim,
+                                  int64_t index) {
     int64_t offset = 0;
     for (int d = ndim - 1; d > 0; d--) {
         int64_t rest = index / shape[d];
@@ -18,8 +19,8 @@ static inline int64_t walk_offset(const int64_t *shape, const int64_t *strides, 
 }
 
 /* Steps `index[]` to the next element in C order and moves n offsets along; false at the end. */
-static inline bool walk_next(int64_t *index, const int64_t *shape, int ndim, int n, int64_t *const *strides,
-                             int64_t *offsets) {
+static inline bool walk_next(int64_t *index, const int64_t *shape, int ndim, int n,
+                             int64_t *const *strides, int64_t *offsets) {
     for (int d = ndim - 1; d >= 0; d--) {
         for (int i = 0; i < n; i++) offsets[i] += strides[i][d];
         if (++index[d] < shape[d]) return true;
@@ -32,14 +33,14 @@ static inline bool walk_next(int64_t *index, const int64_t *shape, int ndim, int
 /* *to += *from, both of type dt; 16-bit floats are added in single and rounded. */
 static inline void element_add(dtype dt, char *to, const char *from) {
     switch (dt) {
-#define ADD(id, ctype)                 \
-    case DT_##id: {                    \
-        ctype a, b;                    \
-        memcpy(&a, to, sizeof a);      \
-        memcpy(&b, from, sizeof b);    \
-        a = (ctype)(a + b);            \
-        memcpy(to, &a, sizeof a);      \
-        return;                        \
+#define ADD(id, ctype)              \
+    case DT_##id: {                 \
+        ctype a, b;                 \
+        memcpy(&a, to, sizeof a);   \
+        memcpy(&b, from, sizeof b); \
+        a = (ctype)(a + b);         \
+        memcpy(to, &a, sizeof a);   \
+        return;                     \
     }
         ADD(F32, float)
         ADD(F64, double)
