@@ -54,7 +54,13 @@ static uint8_t add_failure(void) {
     if (run.ndiags == MOST_DIAGS) return MOST_DIAGS;
     if (!run.diags) run.diags = malloc(sizeof *run.diags * MOST_DIAGS);
     if (!run.diags) return MOST_DIAGS;
-    run.diags[run.ndiags++] = *status_get();
+    simt_diag *diag = &run.diags[run.ndiags++];
+    *diag = *status_get();
+    if (diag->code ==
+        SIMT_ERR_INTERRUPT) { /* KeyboardInterrupt is raised once, not by each reader */
+        diag->code = SIMT_ERR_RUNTIME;
+        strcpy(diag->text, "the computation of this array was interrupted");
+    }
     return (uint8_t)run.ndiags;
 }
 
@@ -179,7 +185,7 @@ static simt_status run_steps(const graph_plan *plan) {
     bool stopped = false; /* Ctrl-C: the rest is not started */
     for (uint32_t i = 0; i < plan->nsteps; i++) {
         const graph_step *step = &plan->steps[i];
-        uint8_t mark = run.ndiags ? step_bad(plan, step) : 0;
+        uint8_t mark = first != SIMT_OK ? step_bad(plan, step) : 0;
         if (stopped) mark = (uint8_t)run.ndiags;
         if (!mark) {
             simt_status status = allocate(plan, step);
@@ -193,7 +199,8 @@ static simt_status run_steps(const graph_plan *plan) {
         if (mark) fail_step(plan, step, mark);
         release(plan, step);
     }
-    return first;
+    if (stopped) return status_fail(SIMT_ERR_INTERRUPT, "interrupted");
+    return first == SIMT_OK ? first : status_adopt(failure_of(1));
 }
 
 /* ---- the whole run ---- */
@@ -257,7 +264,7 @@ static simt_status run_plan(const cached_plan *cached) {
     simt_status status = run_steps(plan);
     if (drop) array_ctx.gil_take(token);
     commit(plan);
-    return status == SIMT_OK ? status : status_adopt(failure_of(1));
+    return status;
 }
 
 simt_status evaluate_locked(void) {
@@ -284,13 +291,12 @@ simt_status evaluate_locked(void) {
 }
 
 simt_status evaluate_outcome_locked(const storage *s, simt_status ran) {
+    if (ran == SIMT_ERR_INTERRUPT) return ran;
     if (s && s->failed)
         return s->diag ? status_adopt(s->diag) : status_fail(s->failed, "out of memory");
-    if (lost_write) {
-        lost_write = false;
-        return status_adopt(&lost);
-    }
-    return ran == SIMT_ERR_INTERRUPT ? ran : SIMT_OK;
+    if (!lost_write) return SIMT_OK;
+    lost_write = false;
+    return status_adopt(&lost);
 }
 
 simt_status array_evaluate(array *a) {

@@ -1,5 +1,8 @@
 """Library steps and the rules of evaluation: products, indexing, failures, plans."""
 
+import signal
+import threading
+
 import numpy as np
 import pytest
 
@@ -147,3 +150,48 @@ def test_memory_is_given_back():
         del b, c
     _core.evaluate(None)
     assert _core.stats()["bytes_in_use"] <= before
+
+
+def test_threads_share_the_open_program():
+    errors = []
+
+    def work(seed):
+        rng = np.random.default_rng(seed)
+        try:
+            for _ in range(60):
+                x = rng.normal(size=(int(rng.integers(1, 400)), 7))
+                a = _core.array(x)
+                b = a * 2
+                b += a
+                np.testing.assert_allclose(b.sum(axis=0).get(), (x * 3).sum(0))
+                np.testing.assert_allclose((a.T @ a).get(), x.T @ x)
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert not errors
+
+
+def test_an_interrupt_is_raised_once_and_marks_what_was_lost(deferred):
+    def alarm(*_):
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, alarm)
+    a = _core.array(np.ones(5_000_000))
+    y = a
+    for _ in range(60):
+        y = _core.ew_sin(y) + _core.ew_exp(y * 1e-3)
+    signal.setitimer(signal.ITIMER_REAL, 0.05)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            _core.evaluate(y)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    with pytest.raises(RuntimeError, match="interrupted"):
+        y.get()
+    assert (a + 1).sum().item() == 1e7

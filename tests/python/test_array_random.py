@@ -1,7 +1,7 @@
 """Random programs give NumPy's values: views, in-place writes, reductions, indexing, shared memory.
 
-Each program runs on pairs (ours, NumPy's) that alias alike. Integers wrap the same way in both, so the
-comparison is exact; floats are only added and compared.
+Each program runs on pairs (ours, NumPy's) that alias alike. Integers wrap the same way in both, so
+the comparison is exact; floats are only added and compared.
 """
 
 import numpy as np
