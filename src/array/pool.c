@@ -167,75 +167,110 @@ static inline int64_t window_size(const image_axis *x, int64_t out, int64_t low,
     return min_i64(start + x->kernel, x->in + x->padding) - start;
 }
 
-#define POOL(name, ctype)                                                                      \
-    /* The largest element of a window (NaN is larger than all) and its place in the plane. */ \
-    static inline ctype most_##name(const pool *p, const ctype *plane, int64_t oy, int64_t ox, \
-                                    int32_t *at) {                                             \
-        int64_t y0, y1, x0, x1, row = oy * p->y.stride - p->y.padding,                         \
-                                col = ox * p->x.stride - p->x.padding;                         \
-        window(&p->y, oy, &y0, &y1);                                                           \
-        window(&p->x, ox, &x0, &x1);                                                           \
-        ctype most = -(ctype)INFINITY;                                                         \
-        *at = (int32_t)((row + y0 * p->y.dilation) * p->x.in + col + x0 * p->x.dilation);      \
-        for (int64_t ky = y0; ky < y1; ky++) {                                                 \
-            int64_t line = (row + ky * p->y.dilation) * p->x.in + col;                         \
-            for (int64_t kx = x0; kx < x1; kx++) {                                             \
-                ctype v = plane[line + kx * p->x.dilation];                                    \
-                if (v > most || v != v) {                                                      \
-                    most = v;                                                                  \
-                    *at = (int32_t)(line + kx * p->x.dilation);                                \
-                }                                                                              \
-            }                                                                                  \
-        }                                                                                      \
-        return most;                                                                           \
-    }                                                                                          \
-    static void max_plane_##name(const pool *p, int64_t plane, bool index) {                   \
-        const ctype *in = (const ctype *)p->in + plane * p->y.in * p->x.in;                    \
-        ctype *out = (ctype *)p->out + plane * p->y.out * p->x.out;                            \
-        int32_t *places = (int32_t *)(void *)p->out + plane * p->y.out * p->x.out, at;         \
-        for (int64_t oy = 0; oy < p->y.out; oy++)                                              \
-            for (int64_t ox = 0; ox < p->x.out; ox++) {                                        \
-                ctype v = most_##name(p, in, oy, ox, &at);                                     \
-                if (index)                                                                     \
-                    places[oy * p->x.out + ox] = at;                                           \
-                else                                                                           \
-                    out[oy * p->x.out + ox] = v;                                               \
-            }                                                                                  \
-    }                                                                                          \
-    static void max_back_##name(const pool *p, int64_t plane) {                                \
-        int64_t n = p->y.out * p->x.out, m = p->y.in * p->x.in;                                \
-        const ctype *grad = (const ctype *)p->in + plane * n;                                  \
-        const int32_t *at = p->positions + plane * n;                                          \
-        ctype *out = (ctype *)p->out + plane * m;                                              \
-        memset(out, 0, sizeof *out *(size_t)m);                                                \
-        for (int64_t i = 0; i < n; i++)                                                        \
-            if (at[i] >= 0 && at[i] < m) out[at[i]] += grad[i];                                \
-    }                                                                                          \
-    /* Forward: averages; back: spreads the gradient over the window. */                       \
-    static void average_##name(const pool *p, int64_t plane, bool back) {                      \
-        int64_t n = p->y.out * p->x.out, m = p->y.in * p->x.in;                                \
-        const ctype *in = (const ctype *)p->in + plane * (back ? n : m);                       \
-        ctype *out = (ctype *)p->out + plane * (back ? m : n);                                 \
-        if (back) memset(out, 0, sizeof *out *(size_t)m);                                      \
-        for (int64_t oy = 0; oy < p->y.out; oy++)                                              \
-            for (int64_t ox = 0; ox < p->x.out; ox++) {                                        \
-                int64_t y0, y1, x0, x1, row = oy * p->y.stride - p->y.padding;                 \
-                int64_t col = ox * p->x.stride - p->x.padding, i = oy * p->x.out + ox;         \
-                window(&p->y, oy, &y0, &y1);                                                   \
-                window(&p->x, ox, &x0, &x1);                                                   \
-                ctype divisor = (ctype)(window_size(&p->y, oy, y0, y1, p->include_pad) *       \
-                                        window_size(&p->x, ox, x0, x1, p->include_pad));       \
-                ctype sum = 0, share = back ? in[i] / divisor : 0;                             \
-                for (int64_t ky = y0; ky < y1; ky++)                                           \
-                    for (int64_t kx = x0; kx < x1; kx++) {                                     \
-                        int64_t at = (row + ky) * p->x.in + col + kx;                          \
-                        if (back)                                                              \
-                            out[at] += share;                                                  \
-                        else                                                                   \
-                            sum += in[at];                                                     \
-                    }                                                                          \
-                if (!back) out[i] = sum / divisor;                                             \
-            }                                                                                  \
+/* Both loops below run along a row of outputs for one tap at a time: no branch, so that gcc makes vectors
+ * of them. `at` < 0: no tap was met yet. */
+#if defined(__GNUC__) && !defined(__clang__)
+#define VECTORS __attribute__((optimize("O3")))
+#else
+#define VECTORS
+#endif
+#define MOST_ROW 256 /* outputs handled at once */
+
+#define POOL(name, ctype)                                                                            \
+    VECTORS static void take_values_##name(const ctype *from, int64_t stride, int64_t n,             \
+                                           ctype *most) {                                            \
+        if (stride == 2) { /* constant strides make better code */                                   \
+            for (int64_t i = 0; i < n; i++) {                                                        \
+                ctype v = from[i * 2];                                                               \
+                most[i] = most[i] >= v ? most[i] : (most[i] != most[i] ? most[i] : v);               \
+            }                                                                                        \
+        } else {                                                                                     \
+            for (int64_t i = 0; i < n; i++) {                                                        \
+                ctype v = from[i * stride];                                                          \
+                most[i] = most[i] >= v ? most[i] : (most[i] != most[i] ? most[i] : v);               \
+            }                                                                                        \
+        }                                                                                            \
+    }                                                                                                \
+    VECTORS static void take_places_##name(const ctype *from, int64_t stride, int64_t n,             \
+                                           int32_t place, ctype *most, int32_t *at) {                \
+        for (int64_t i = 0; i < n; i++) {                                                            \
+            ctype v = from[i * stride];                                                              \
+            int more = (v > most[i]) | (v != v) | (at[i] < 0);                                       \
+            most[i] = more ? v : most[i];                                                            \
+            at[i] = more ? place + (int32_t)(i * stride) : at[i];                                    \
+        }                                                                                            \
+    }                                                                                                \
+    /* Outputs [first, first + n) of row oy: the largest elements, and their places unless at is   \
+     * NULL. */ \
+    static void max_row_##name(const pool *p, const ctype *plane, int64_t oy, int64_t first,         \
+                               int64_t n, ctype *most, int32_t *at) {                                \
+        int64_t y0, y1, x0, x1;                                                                      \
+        window(&p->y, oy, &y0, &y1);                                                                 \
+        for (int64_t i = 0; i < n; i++) most[i] = -(ctype)INFINITY;                                  \
+        for (int64_t i = 0; at && i < n; i++) at[i] = -1;                                            \
+        for (int64_t ky = y0; ky < y1; ky++)                                                         \
+            for (int64_t kx = 0; kx < p->x.kernel; kx++) {                                           \
+                image_valid(&p->x, kx, &x0, &x1);                                                    \
+                x0 = max_i64(x0, first);                                                             \
+                x1 = min_i64(x1, first + n);                                                         \
+                if (x0 >= x1) continue;                                                              \
+                int64_t y = oy * p->y.stride - p->y.padding + ky * p->y.dilation;                    \
+                int64_t x = x0 * p->x.stride - p->x.padding + kx * p->x.dilation;                    \
+                int64_t place = y * p->x.in + x;                                                     \
+                if (at)                                                                              \
+                    take_places_##name(plane + place, p->x.stride, x1 - x0, (int32_t)place,          \
+                                       most + (x0 - first), at + (x0 - first));                      \
+                else                                                                                 \
+                    take_values_##name(plane + place, p->x.stride, x1 - x0, most + (x0 - first));    \
+            }                                                                                        \
+    }                                                                                                \
+    static void max_plane_##name(const pool *p, int64_t plane, bool index) {                         \
+        const ctype *in = (const ctype *)p->in + plane * p->y.in * p->x.in;                          \
+        int64_t start = plane * p->y.out * p->x.out, width = p->x.out;                               \
+        ctype unused[MOST_ROW];                                                                      \
+        for (int64_t oy = 0; oy < p->y.out; oy++)                                                    \
+            for (int64_t ox = 0; ox < width; ox += MOST_ROW) {                                       \
+                int64_t n = min_i64(MOST_ROW, width - ox), to = start + oy * width + ox;             \
+                if (index)                                                                           \
+                    max_row_##name(p, in, oy, ox, n, unused, (int32_t *)(void *)p->out + to);        \
+                else                                                                                 \
+                    max_row_##name(p, in, oy, ox, n, (ctype *)p->out + to, NULL);                    \
+            }                                                                                        \
+    }                                                                                                \
+    static void max_back_##name(const pool *p, int64_t plane) {                                      \
+        int64_t n = p->y.out * p->x.out, m = p->y.in * p->x.in;                                      \
+        const ctype *grad = (const ctype *)p->in + plane * n;                                        \
+        const int32_t *at = p->positions + plane * n;                                                \
+        ctype *out = (ctype *)p->out + plane * m;                                                    \
+        memset(out, 0, sizeof *out *(size_t)m);                                                      \
+        for (int64_t i = 0; i < n; i++)                                                              \
+            if (at[i] >= 0 && at[i] < m) out[at[i]] += grad[i];                                      \
+    }                                                                                                \
+    /* Forward: averages; back: spreads the gradient over the window. */                             \
+    static void average_##name(const pool *p, int64_t plane, bool back) {                            \
+        int64_t n = p->y.out * p->x.out, m = p->y.in * p->x.in;                                      \
+        const ctype *in = (const ctype *)p->in + plane * (back ? n : m);                             \
+        ctype *out = (ctype *)p->out + plane * (back ? m : n);                                       \
+        if (back) memset(out, 0, sizeof *out *(size_t)m);                                            \
+        for (int64_t oy = 0; oy < p->y.out; oy++)                                                    \
+            for (int64_t ox = 0; ox < p->x.out; ox++) {                                              \
+                int64_t y0, y1, x0, x1, row = oy * p->y.stride - p->y.padding;                       \
+                int64_t col = ox * p->x.stride - p->x.padding, i = oy * p->x.out + ox;               \
+                window(&p->y, oy, &y0, &y1);                                                         \
+                window(&p->x, ox, &x0, &x1);                                                         \
+                ctype divisor = (ctype)(window_size(&p->y, oy, y0, y1, p->include_pad) *             \
+                                        window_size(&p->x, ox, x0, x1, p->include_pad));             \
+                ctype sum = 0, share = back ? in[i] / divisor : 0;                                   \
+                for (int64_t ky = y0; ky < y1; ky++)                                                 \
+                    for (int64_t kx = x0; kx < x1; kx++) {                                           \
+                        int64_t at = (row + ky) * p->x.in + col + kx;                                \
+                        if (back)                                                                    \
+                            out[at] += share;                                                        \
+                        else                                                                         \
+                            sum += in[at];                                                           \
+                    }                                                                                \
+                if (!back) out[i] = sum / divisor;                                                   \
+            }                                                                                        \
     }
 POOL(f32, float)
 POOL(f64, double)
