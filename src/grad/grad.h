@@ -213,7 +213,7 @@ simt_status grad_scatter(tensor *t, int axis, tensor *indices, const tensor_oper
 bool grad_find_outside(array *indices, int64_t n, bool negative, int64_t *value);
 
 /* loss.c */
-typedef enum grad_reduction { REDUCE_NONE, REDUCE_MEAN, REDUCE_SUM } grad_reduction;
+typedef enum grad_reduction { LOSS_NONE, LOSS_MEAN, LOSS_SUM } grad_reduction;
 simt_status grad_nll_loss(tensor *logp, tensor *target, tensor *weight, int64_t ignore, grad_reduction r, tensor **out);
 simt_status grad_cross_entropy(tensor *x, tensor *target, tensor *weight, int64_t ignore, grad_reduction r,
                                double smoothing, tensor **out);

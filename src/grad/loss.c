@@ -128,10 +128,10 @@ simt_status grad_nll_loss(tensor *logp, tensor *target, tensor *weight, int64_t 
     tensor *picked = w_where(&w, hit, weights ? w_mul(&w, logp, weights) : logp, NULL);
     double factor = 1;
     tensor *r;
-    if (reduction == REDUCE_NONE) r = w_scale(&w, w_sum(&w, picked, along, false), -1);
+    if (reduction == LOSS_NONE) r = w_scale(&w, w_sum(&w, picked, along, false), -1);
     else r = w_sum(&w, picked, all, false);
-    if (reduction == REDUCE_SUM) r = w_scale(&w, r, -1);
-    if (reduction == REDUCE_MEAN) {
+    if (reduction == LOSS_SUM) r = w_scale(&w, r, -1);
+    if (reduction == LOSS_MEAN) {
         if (weights) {
             tensor *spread = w_expand(&w, weights, x->shape, x->ndim);
             total = w_sum(&w, w_where(&w, hit, spread, NULL), all, false);
@@ -166,12 +166,12 @@ static simt_status soft_cross_entropy(tensor *logp, tensor *target, tensor *weig
     tensor *product = w_mul(&w, logp, t);
     if (weight) product = w_mul(&w, product, weights_along(&w, weight, axis, x->ndim));
     tensor *r;
-    if (reduction == REDUCE_NONE) r = w_scale(&w, w_sum(&w, product, 1u << axis, false), -1);
+    if (reduction == LOSS_NONE) r = w_scale(&w, w_sum(&w, product, 1u << axis, false), -1);
     else {
         double batch = 1;
         for (int i = 0; i < x->ndim; i++)
             if (i != axis) batch *= (double)x->shape[i];
-        r = w_scale(&w, w_sum(&w, product, (1u << x->ndim) - 1, false), reduction == REDUCE_MEAN ? -1 / batch : -1);
+        r = w_scale(&w, w_sum(&w, product, (1u << x->ndim) - 1, false), reduction == LOSS_MEAN ? -1 / batch : -1);
     }
     *out = w_take(&w, r);
     return work_end(&w);
@@ -186,10 +186,10 @@ static tensor *smooth_part(work *w, tensor *logp, tensor *target, tensor *weight
     tensor *s = w_scale(w, w_sum(w, weights ? w_mul(w, logp, weights) : logp, 1u << axis, false), -1);
     tensor *valid = compare(w, OP_NOT_EQUAL, target, ignore);
     s = w_where(w, valid, s, NULL);
-    if (reduction == REDUCE_NONE || w->status != SIMT_OK) return s;
+    if (reduction == LOSS_NONE || w->status != SIMT_OK) return s;
     uint32_t all = (1u << target->a->ndim) - 1;
     s = w_sum(w, s, all, false);
-    if (reduction == REDUCE_SUM) return s;
+    if (reduction == LOSS_SUM) return s;
     tensor *total = valid;
     if (weight) { /* the sum of the targets' weights */
         tensor *t = w_unsqueeze(w, target, axis);
