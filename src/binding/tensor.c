@@ -116,6 +116,8 @@ static PyObject *make_subclass(PyObject *module, PyObject *args) {
     return wrap_as((PyTypeObject *)cls, t);
 }
 
+static PyObject *make_subclass_static(PyObject *unused, PyObject *args) { return make_subclass(NULL, args); }
+
 /* ---- attributes ---- */
 
 static PyObject *get_shape(PyObject *o, void *unused) {
@@ -398,7 +400,7 @@ static bool ready_type(PyObject *module) {
                              tensor_make_methods, tensor_nn_methods,    tensor_autograd_methods};
     size_t total = 0, at = 0;
     for (int i = 0; i < 6; i++) total += count_methods(tables[i]);
-    PyMethodDef *all = PyMem_Calloc(total + 1, sizeof *all);
+    PyMethodDef *all = PyMem_Calloc(total + 2, sizeof *all);
     size_t own = count_getset(own_getset), other = count_getset(tensor_autograd_getset);
     PyGetSetDef *getset = PyMem_Calloc(own + other + 1, sizeof *getset);
     if (!all || !getset) {
@@ -410,6 +412,7 @@ static bool ready_type(PyObject *module) {
         memcpy(all + at, tables[i], n * sizeof *all);
         at += n;
     }
+    all[at] = (PyMethodDef){"_make_subclass", make_subclass_static, METH_VARARGS | METH_STATIC, NULL};
     memcpy(getset, own_getset, own * sizeof *getset);
     memcpy(getset + own, tensor_autograd_getset, other * sizeof *getset);
     tensor_type.tp_base = &binding_array_type;
@@ -418,7 +421,16 @@ static bool ready_type(PyObject *module) {
     return PyModule_AddType(module, &tensor_type) == 0;
 }
 
-static PyMethodDef own_functions[] = {{"_make_subclass", make_subclass, METH_VARARGS, NULL}, {NULL}};
+/* _add_methods({name: function}): methods written in Python. */
+static PyObject *add_methods(PyObject *module, PyObject *methods) {
+    if (PyDict_Update(tensor_type.tp_dict, methods) < 0) return NULL;
+    PyType_Modified(&tensor_type);
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef own_functions[] = {{"_make_subclass", make_subclass, METH_VARARGS, NULL},
+                                      {"_add_methods", add_methods, METH_O, NULL},
+                                      {NULL}};
 static struct PyModuleDef torch_module = {PyModuleDef_HEAD_INIT, .m_name = "simt._core.torch", .m_size = -1};
 
 bool binding_add_torch(PyObject *core) {
@@ -428,7 +440,8 @@ bool binding_add_torch(PyObject *core) {
                              tensor_make_functions, tensor_nn_functions,   tensor_autograd_functions};
     bool ok = tensor_add_types(module) && ready_type(module) && tensor_add_autograd(module);
     for (int i = 0; ok && i < 7; i++) ok = PyModule_AddFunctions(module, tables[i]) == 0;
-    ok = ok && PyModule_AddObjectRef(core, "torch", module) == 0;
+    ok = ok && PyModule_AddFunctions(core, tensor_core_functions) == 0 &&
+         PyModule_AddObjectRef(core, "torch", module) == 0;
     Py_DECREF(module);
     return ok;
 }

@@ -1,8 +1,10 @@
 /* torch.dtype, torch.device, torch.Size, torch.Generator, torch.return_types. */
 #include <string.h>
-#include <structseq.h>
 
 #include "binding/tensor.h"
+
+#include <structseq.h>
+#include <sys/random.h>
 
 /* ---- dtype: one object each ---- */
 
@@ -385,7 +387,7 @@ bool tensor_add_types(PyObject *module) {
     default_generator = (pygenerator *)PyObject_CallNoArgs((PyObject *)&tensor_generator_type);
     if (!cpu_device || !default_generator) return false;
     uint64_t seed;
-    if (_PyOS_URandomNonblock(&seed, sizeof seed) < 0) return false;
+    if (getrandom(&seed, sizeof seed, GRND_NONBLOCK) != sizeof seed) seed = (uint64_t)(uintptr_t)&seed;
     default_generator->state.seed = seed;
     return PyModule_AddObjectRef(module, "default_generator", (PyObject *)default_generator) == 0 &&
            add_dtypes(module) && add_pairs(module);

@@ -218,6 +218,8 @@ simt_status grad_nll_loss(tensor *logp, tensor *target, tensor *weight, int64_t 
 simt_status grad_cross_entropy(tensor *x, tensor *target, tensor *weight, int64_t ignore, grad_reduction r,
                                double smoothing, tensor **out);
 
+simt_status grad_mse_loss(tensor *x, tensor *target, grad_reduction r, tensor **out);
+
 /* layer.c */
 simt_status grad_conv2d(tensor *x, tensor *weight, tensor *bias, const conv_options *o, tensor **out);
 simt_status grad_max_pool2d(tensor *x, const pool_options *o, tensor **out, tensor **positions);

@@ -227,3 +227,36 @@ simt_status grad_cross_entropy(tensor *x, tensor *target, tensor *weight, int64_
     *out = w_take(&w, r);
     return work_end(&w);
 }
+
+/* options[0]: the factor of the gradient */
+static simt_status rule_mse(grad_node *n, tensor *const *out, tensor **in) {
+    work w = {0};
+    tensor *difference = w_sub(&w, w_saved(&w, n, 0), w_saved(&w, n, 1));
+    tensor *g = w_scale(&w, w_mul(&w, difference, out[0]), 2 * n->options[0]);
+    if (grad_wants(n, 0)) in[0] = w_take(&w, g);
+    if (grad_wants(n, 1)) in[1] = w_take(&w, w_unary(&w, OP_NEGATIVE, g));
+    return work_end(&w);
+}
+
+simt_status grad_mse_loss(tensor *x, tensor *target, grad_reduction reduction, tensor **out) {
+    tensor *inputs[2] = {x, target};
+    grad_node *n;
+    SIMT_TRY(grad_node_new("MseLossBackward0", rule_mse, inputs, 2, 2, 0, &n));
+    grad_save(n, 0, x);
+    grad_save(n, 1, target);
+    bool was = grad_enabled;
+    grad_enabled = false;
+    work w = {0};
+    tensor *d = w_sub(&w, x, target), *r = w_mul(&w, d, d);
+    uint32_t all = r ? (1u << r->a->ndim) - 1 : 0;
+    double factor = reduction == LOSS_MEAN && r && r->a->size ? 1 / (double)r->a->size : 1;
+    if (reduction == LOSS_MEAN) r = w_mean(&w, r, all, false);
+    if (reduction == LOSS_SUM) r = w_sum(&w, r, all, false);
+    *out = w_take(&w, r);
+    grad_enabled = was;
+    if (w.status == SIMT_OK && n) {
+        n->options[0] = factor;
+        grad_attach(*out, n, 0);
+    } else grad_node_unref(n);
+    return work_end(&w);
+}

@@ -1,0 +1,198 @@
+"""Methods of Tensor written in Python; adds them to the type."""
+
+from simt._core import torch as _C
+from simt.torch import _functions as _f
+
+Tensor = _C.Tensor
+_full = _C._full
+
+
+def new_zeros(self, *size, dtype=None, device=None, requires_grad=False, **kw):
+    return _new(self, size, 0, dtype, device, requires_grad, kw)
+
+
+def new_ones(self, *size, dtype=None, device=None, requires_grad=False, **kw):
+    return _new(self, size, 1, dtype, device, requires_grad, kw)
+
+
+def new_empty(self, *size, dtype=None, device=None, requires_grad=False, **kw):
+    return _new(self, size, None, dtype, device, requires_grad, kw)
+
+
+def _new(self, size, value, dtype, device, requires_grad, kw):
+    size = kw["size"] if "size" in kw else size
+    if len(size) == 1 and not isinstance(size[0], int):
+        size = size[0]
+    return _full("full", size, value, dtype or self.dtype, device, requires_grad)
+
+
+def new_full(self, size, fill_value, dtype=None, device=None, requires_grad=False):
+    return _full("full", size, fill_value, dtype or self.dtype, device, requires_grad)
+
+
+def new_tensor(self, data, dtype=None, device=None, requires_grad=False):
+    return _C.tensor(data, dtype=dtype or self.dtype, device=device, requires_grad=requires_grad)
+
+
+def __format__(self, spec):
+    if self.dim() == 0:
+        return self.item().__format__(spec)
+    return object.__format__(self, spec)
+
+
+def __reversed__(self):
+    return self.flip(0) if self.dim() else self
+
+
+def __deepcopy__(self, memo):
+    if id(self) in memo:
+        return memo[id(self)]
+    if not self.is_leaf:
+        raise RuntimeError(
+            "Only Tensors created explicitly by the user (graph leaves) support the deepcopy "
+            "protocol at the moment.  If you were attempting to deepcopy a module, this may be "
+            "because of a torch.nn.utils.weight_norm usage, see "
+            "https://github.com/pytorch/pytorch/pull/103001"
+        )
+    copy = self.detach().clone()
+    if type(self) is not Tensor:
+        copy = _C._make_subclass(type(self), copy, self.requires_grad)
+    elif self.requires_grad:
+        copy.requires_grad_()
+    copy.__dict__.update(self.__dict__)
+    if self.grad is not None:
+        copy.grad = self.grad.detach().clone()
+    memo[id(self)] = copy
+    return copy
+
+
+def __reduce_ex__(self, protocol):
+    return _rebuild, (type(self), self.detach().numpy().copy(), self.requires_grad)
+
+
+def _rebuild(cls, values, requires_grad):
+    t = _C.tensor(values)
+    return t.requires_grad_(requires_grad) if cls is Tensor else _C._make_subclass(cls, t, requires_grad)
+
+
+class RemovableHandle:
+    """What register_hook returns: remove() takes the hook off."""
+
+    def __init__(self, tensor, id):
+        self._tensor, self.id = tensor, id
+
+    def remove(self):
+        self._tensor._remove_hook(self.id)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *unused):
+        self.remove()
+
+
+def register_hook(self, hook):
+    return RemovableHandle(self, self._add_hook(hook))
+
+
+def register_post_accumulate_grad_hook(self, hook):
+    raise NotImplementedError("register_post_accumulate_grad_hook: not in simt yet")
+
+
+def random_(self, low=0, high=None, *, generator=None):
+    if high is None:
+        low, high = 0, low or (1 << 24 if self.is_floating_point() else _f.iinfo(self.dtype).max)
+    return self.copy_(_C._random("int", self.shape, low, high, _C.int64, generator))
+
+
+def bernoulli_(self, p=0.5, *, generator=None):
+    return self.copy_(_C._random("rand", self.shape, 0.0, 1.0, _C.float32, generator) < p)
+
+
+def bernoulli(self, p=None, *, generator=None):
+    from simt.torch._creation import bernoulli
+
+    return bernoulli(self, p, generator=generator)
+
+
+def multinomial(self, num_samples, replacement=False, *, generator=None):
+    from simt.torch._creation import multinomial
+
+    return multinomial(self, num_samples, replacement, generator=generator)
+
+
+def element_dims(self):
+    return self.dim()
+
+
+def index_fill_(self, dim, index, value):
+    key = (slice(None),) * (dim % self.dim()) + (index,)
+    self[key] = value
+    return self
+
+
+def index_copy_(self, dim, index, source):
+    key = (slice(None),) * (dim % self.dim()) + (index,)
+    self[key] = source
+    return self
+
+
+def unsqueeze_(self, dim):
+    self.data = self.data.unsqueeze(dim)
+    return self
+
+
+def squeeze_(self, *dim):
+    self.data = self.data.squeeze(*dim)
+    return self
+
+
+def t_(self):
+    self.data = self.data.t()
+    return self
+
+
+def apply_(self, function):
+    flat = [function(x) for x in self.flatten().tolist()]
+    return self.copy_(_C.tensor(flat, dtype=self.dtype).reshape(self.shape))
+
+
+def share_memory_(self):
+    return self
+
+
+def is_shared(self):
+    return False
+
+
+def is_pinned(self):
+    return False
+
+
+def is_signed(self):
+    return self.dtype.is_signed
+
+
+def get_device(self):
+    return -1
+
+
+def is_same_size(self, other):
+    return self.shape == other.shape
+
+
+def untyped_storage(self):
+    raise NotImplementedError("Tensor.untyped_storage: not in simt yet; nearest is Tensor.data_ptr")
+
+
+_METHODS = {
+    k: v
+    for k, v in list(globals().items())
+    if callable(v) and k not in ("Tensor", "RemovableHandle", "element_dims") and (k[:2] == "__" or k[0] != "_")
+}
+for _name in (
+    "addmm", "allclose", "argsort", "baddbmm", "bincount", "diag", "diff", "equal", "isclose", "median", "movedim", "outer",
+    "repeat_interleave", "roll", "sort", "take_along_dim", "tile", "topk", "trace", "tril", "triu", "unique", "nan_to_num",
+):  # fmt: skip
+    _METHODS[_name] = getattr(_f, _name)
+_C._add_methods(_METHODS)

@@ -1,0 +1,324 @@
+/* Layers, losses and optimiser steps, one call each. */
+#include <string.h>
+
+#include "binding/tensor.h"
+
+static bool optional(PyObject *o, const char *function, const char *name, tensor **out) {
+    *out = NULL;
+    return !o || o == Py_None || (*out = tensor_arg(o, function, name, 1)) != NULL;
+}
+
+static PyObject *op_linear(PyObject **v) {
+    SELF(v, "linear");
+    tensor *weight = tensor_arg(v[1], "linear", "weight", 2), *bias, *out = NULL;
+    if (!weight || !optional(v[2], "linear", "bias", &bias)) return NULL;
+    return tensor_result(grad_linear(self, weight, bias, &out), out);
+}
+TENSOR_SIGNATURE(linear, 2, 3, "input", "weight", "bias") TENSOR_FUNCTION(linear, op_linear)
+
+static PyObject *op_conv2d(PyObject **v) { /* input, weight, bias, stride, padding, dilation, groups */
+    SELF(v, "conv2d");
+    tensor *weight = tensor_arg(v[1], "conv2d", "weight", 2), *bias, *out = NULL;
+    conv_options o;
+    if (!weight || !optional(v[2], "conv2d", "bias", &bias) || !tensor_pair_arg(v[3], 1, "stride", o.stride) ||
+        !tensor_pair_arg(v[5], 1, "dilation", o.dilation) || !tensor_int_arg(v[6], 1, &o.groups))
+        return NULL;
+    if (v[4] && PyUnicode_Check(v[4])) {
+        const char *mode = PyUnicode_AsUTF8(v[4]);
+        bool same = strcmp(mode, "same") == 0;
+        if (!same && strcmp(mode, "valid") != 0)
+            return PyErr_Format(PyExc_RuntimeError, "Invalid padding string: '%s'", mode);
+        for (int i = 0; i < 2 && weight->a->ndim == 4; i++) {
+            int64_t total = same ? o.dilation[i] * (weight->a->shape[2 + i] - 1) : 0;
+            if (same && o.stride[i] != 1)
+                return PyErr_Format(PyExc_RuntimeError, "padding='same' is not supported for strided convolutions");
+            if (total % 2)
+                return PyErr_Format(PyExc_NotImplementedError,
+                                    "padding='same' with an even kernel: not in simt yet; nearest is padding=%lld",
+                                    (long long)(total / 2));
+            o.padding[i] = total / 2;
+        }
+    } else if (!tensor_pair_arg(v[4], 0, "padding", o.padding)) return NULL;
+    if (o.padding[0] < 0 || o.padding[1] < 0)
+        return PyErr_Format(PyExc_RuntimeError, "negative padding is not supported");
+    return tensor_result(grad_conv2d(self, weight, bias, &o, &out), out);
+}
+TENSOR_SIGNATURE(conv2d, 2, 7, "input", "weight", "bias", "stride", "padding", "dilation", "groups")
+TENSOR_FUNCTION(conv2d, op_conv2d)
+
+static bool pool_arguments(PyObject **v, pool_options *o, PyObject *stride) {
+    *o = (pool_options){.dilation = {1, 1}};
+    if (!tensor_pair_arg(v[1], 1, "kernel_size", o->kernel)) return false;
+    if (!stride || stride == Py_None || (PyTuple_Check(stride) && PyTuple_GET_SIZE(stride) == 0)) {
+        memcpy(o->stride, o->kernel, sizeof o->stride);
+        return true;
+    }
+    return tensor_pair_arg(stride, 1, "stride", o->stride);
+}
+
+/* input, kernel_size, stride, padding, dilation, ceil_mode, return_indices */
+static PyObject *op_max_pool2d(PyObject **v) {
+    SELF(v, "max_pool2d");
+    pool_options o;
+    bool indices;
+    tensor *out = NULL, *where = NULL;
+    if (!pool_arguments(v, &o, v[2]) || !tensor_pair_arg(v[3], 0, "padding", o.padding) ||
+        !tensor_pair_arg(v[4], 1, "dilation", o.dilation) || !tensor_bool_arg(v[5], false, &o.ceil_mode) ||
+        !tensor_bool_arg(v[6], false, &indices))
+        return NULL;
+    if (!binding_ok(grad_max_pool2d(self, &o, &out, indices ? &where : NULL))) return NULL;
+    if (!indices) return tensor_wrap(out);
+    tensor *wide = NULL;
+    simt_status s = grad_cast(where, DT_I64, &wide);
+    tensor_unref(where);
+    PyObject *a = tensor_wrap(out), *b = tensor_result(s, wide);
+    if (a && b) return Py_BuildValue("(NN)", a, b);
+    Py_XDECREF(a);
+    Py_XDECREF(b);
+    return NULL;
+}
+TENSOR_SIGNATURE(max_pool2d, 2, 7, "input", "kernel_size", "stride", "padding", "dilation", "ceil_mode", "return_indices")
+TENSOR_FUNCTION(max_pool2d, op_max_pool2d)
+
+/* input, kernel_size, stride, padding, ceil_mode, count_include_pad */
+static PyObject *op_avg_pool2d(PyObject **v) {
+    SELF(v, "avg_pool2d");
+    pool_options o;
+    tensor *out = NULL;
+    if (!pool_arguments(v, &o, v[2]) || !tensor_pair_arg(v[3], 0, "padding", o.padding) ||
+        !tensor_bool_arg(v[4], false, &o.ceil_mode) || !tensor_bool_arg(v[5], true, &o.count_include_pad))
+        return NULL;
+    return tensor_result(grad_avg_pool2d(self, &o, &out), out);
+}
+TENSOR_SIGNATURE(avg_pool2d, 2, 6, "input", "kernel_size", "stride", "padding", "ceil_mode", "count_include_pad")
+TENSOR_FUNCTION(avg_pool2d, op_avg_pool2d)
+
+/* input, running_mean, running_var, weight, bias, training, momentum, eps */
+static PyObject *op_batch_norm(PyObject **v) {
+    SELF(v, "batch_norm");
+    tensor *mean, *var, *weight, *bias, *out = NULL;
+    bool training;
+    double momentum, eps;
+    if (!optional(v[1], "batch_norm", "running_mean", &mean) || !optional(v[2], "batch_norm", "running_var", &var) ||
+        !optional(v[3], "batch_norm", "weight", &weight) || !optional(v[4], "batch_norm", "bias", &bias) ||
+        !tensor_bool_arg(v[5], false, &training) || !tensor_double_arg(v[6], 0.1, "momentum", &momentum) ||
+        !tensor_double_arg(v[7], 1e-5, "eps", &eps))
+        return NULL;
+    if (!training && (!mean || !var))
+        return PyErr_Format(PyExc_RuntimeError, "Expected running_mean and running_var to be defined when training=False");
+    return tensor_result(grad_batch_norm(self, weight, bias, mean, var, training, momentum, eps, &out), out);
+}
+TENSOR_SIGNATURE(batch_norm, 1, 8, "input", "running_mean", "running_var", "weight", "bias", "training", "momentum", "eps")
+TENSOR_FUNCTION(batch_norm, op_batch_norm)
+
+static PyObject *op_layer_norm(PyObject **v) { /* input, normalized_shape, weight, bias, eps */
+    SELF(v, "layer_norm");
+    tensor *weight, *bias, *out = NULL;
+    double eps;
+    int64_t shape[ARRAY_MAX_NDIM];
+    int n;
+    if (!binding_to_shape(v[1], "normalized_shape", shape, &n) || !optional(v[2], "layer_norm", "weight", &weight) ||
+        !optional(v[3], "layer_norm", "bias", &bias) || !tensor_double_arg(v[4], 1e-5, "eps", &eps))
+        return NULL;
+    int ndim = self->a->ndim;
+    if (n == 0 || n > ndim || memcmp(shape, self->a->shape + (ndim - n), sizeof *shape * (size_t)n) != 0) {
+        char wanted[300], got[300];
+        shape_text(shape, n, wanted, sizeof wanted);
+        shape_text(self->a->shape, ndim, got, sizeof got);
+        return PyErr_Format(PyExc_RuntimeError,
+                            "Given normalized_shape=%s, expected input with shape [*, %s, but got input of size%s",
+                            wanted, wanted + 1, got);
+    }
+    return tensor_result(grad_layer_norm(self, n, weight, bias, eps, &out), out);
+}
+TENSOR_SIGNATURE(layer_norm, 2, 5, "input", "normalized_shape", "weight", "bias", "eps")
+TENSOR_FUNCTION(layer_norm, op_layer_norm)
+
+static PyObject *op_embedding(PyObject **v) { /* weight, indices, padding_idx */
+    SELF(v, "embedding");
+    tensor *indices = tensor_arg(v[1], "embedding", "indices", 2), *out = NULL;
+    int64_t padding;
+    if (!indices || !tensor_int_arg(v[2], -1, &padding)) return NULL;
+    return tensor_result(grad_embedding(self, indices, padding, &out), out);
+}
+TENSOR_SIGNATURE(_embedding, 2, 3, "weight", "indices", "padding_idx") TENSOR_FUNCTION(_embedding, op_embedding)
+
+/* ---- losses ---- */
+
+static bool reduction_arg(PyObject *o, grad_reduction *out) {
+    *out = LOSS_MEAN;
+    if (!o || o == Py_None) return true;
+    const char *name = PyUnicode_Check(o) ? PyUnicode_AsUTF8(o) : "";
+    if (strcmp(name, "mean") == 0) return true;
+    *out = strcmp(name, "sum") == 0 ? LOSS_SUM : LOSS_NONE;
+    if (*out == LOSS_SUM || strcmp(name, "none") == 0) return true;
+    PyErr_Format(PyExc_ValueError, "%S is not a valid value for reduction", o);
+    return false;
+}
+
+/* input, target, weight, ignore_index, reduction, label_smoothing */
+static PyObject *op_cross_entropy(PyObject **v) {
+    SELF(v, "cross_entropy_loss");
+    tensor *target = tensor_arg(v[1], "cross_entropy_loss", "target", 2), *weight, *out = NULL;
+    int64_t ignore;
+    double smoothing;
+    grad_reduction r;
+    if (!target || !optional(v[2], "cross_entropy_loss", "weight", &weight) || !tensor_int_arg(v[3], -100, &ignore) ||
+        !reduction_arg(v[4], &r) || !tensor_double_arg(v[5], 0, "label_smoothing", &smoothing))
+        return NULL;
+    if (smoothing < 0 || smoothing > 1)
+        return PyErr_Format(PyExc_RuntimeError, "label_smoothing must be between 0.0 and 1.0. Got: %S", v[5]);
+    return tensor_result(grad_cross_entropy(self, target, weight, ignore, r, smoothing, &out), out);
+}
+TENSOR_SIGNATURE(_cross_entropy, 2, 6, "input", "target", "weight", "ignore_index", "reduction", "label_smoothing")
+TENSOR_FUNCTION(_cross_entropy, op_cross_entropy)
+
+static PyObject *op_nll_loss(PyObject **v) { /* input, target, weight, ignore_index, reduction */
+    SELF(v, "nll_loss");
+    tensor *target = tensor_arg(v[1], "nll_loss", "target", 2), *weight, *out = NULL;
+    int64_t ignore;
+    grad_reduction r;
+    if (!target || !optional(v[2], "nll_loss", "weight", &weight) || !tensor_int_arg(v[3], -100, &ignore) ||
+        !reduction_arg(v[4], &r))
+        return NULL;
+    return tensor_result(grad_nll_loss(self, target, weight, ignore, r, &out), out);
+}
+TENSOR_SIGNATURE(_nll_loss, 2, 5, "input", "target", "weight", "ignore_index", "reduction")
+TENSOR_FUNCTION(_nll_loss, op_nll_loss)
+
+static PyObject *op_mse_loss(PyObject **v) { /* input, target, reduction */
+    SELF(v, "mse_loss");
+    tensor *target = tensor_arg(v[1], "mse_loss", "target", 2), *out = NULL;
+    grad_reduction r;
+    if (!target || !reduction_arg(v[2], &r)) return NULL;
+    return tensor_result(grad_mse_loss(self, target, r, &out), out);
+}
+TENSOR_SIGNATURE(_mse_loss, 2, 3, "input", "target", "reduction") TENSOR_FUNCTION(_mse_loss, op_mse_loss)
+
+/* ---- optimisers: lists of tensors ---- */
+
+typedef struct lists {
+    tensor **list[5];
+    Py_ssize_t n;
+} lists;
+
+static void lists_free(lists *l) {
+    for (int i = 0; i < 5; i++) PyMem_Free(l->list[i]);
+}
+
+/* Each argument is a list of n tensors (None allowed where `holes`). */
+static bool lists_read(PyObject *const *objects, int count, bool holes, lists *l) {
+    *l = (lists){.n = PyList_Check(objects[0]) ? PyList_GET_SIZE(objects[0]) : -1};
+    for (int i = 0; i < count; i++) {
+        if (objects[i] == Py_None) continue;
+        if (!PyList_Check(objects[i]) || PyList_GET_SIZE(objects[i]) != l->n) {
+            PyErr_SetString(PyExc_TypeError, "optimiser step: lists of tensors of one length are expected");
+            return false;
+        }
+        l->list[i] = PyMem_Calloc((size_t)l->n + 1, sizeof **l->list);
+        if (!l->list[i]) return PyErr_NoMemory(), false;
+        for (Py_ssize_t k = 0; k < l->n; k++) {
+            PyObject *o = PyList_GET_ITEM(objects[i], k);
+            if (o == Py_None && holes) continue;
+            if (!(l->list[i][k] = tensor_arg(o, "step", "tensors", i + 1))) return false;
+        }
+    }
+    return true;
+}
+
+/* _sgd(params, grads, buffers, lr, momentum, dampening, weight_decay, nesterov, maximize): fills
+ * the holes (None) of buffers */
+static PyObject *sgd_step(PyObject *module, PyObject *args) {
+    PyObject *objects[3];
+    optim_sgd o;
+    int nesterov, maximize;
+    if (!PyArg_ParseTuple(args, "OOOddddpp:_sgd", &objects[0], &objects[1], &objects[2], &o.lr, &o.momentum,
+                          &o.dampening, &o.weight_decay, &nesterov, &maximize))
+        return NULL;
+    o.nesterov = nesterov;
+    o.maximize = maximize;
+    lists l;
+    bool ok = lists_read(objects, 3, true, &l);
+    for (Py_ssize_t i = 0; ok && i < l.n; i++) ok = l.list[0][i] && l.list[1][i];
+    if (ok) ok = binding_ok(grad_optim_sgd(l.list[0], l.list[1], l.list[2], (int)l.n, &o));
+    for (Py_ssize_t i = 0; l.list[2] && i < l.n; i++) { /* buffers made now */
+        if (PyList_GET_ITEM(objects[2], i) != Py_None || !l.list[2][i]) continue;
+        PyObject *made = tensor_wrap(l.list[2][i]);
+        if (!made || PyList_SetItem(objects[2], i, made) < 0) ok = false;
+    }
+    lists_free(&l);
+    if (!ok) return NULL;
+    Py_RETURN_NONE;
+}
+
+/* _adam(params, grads, averages, squares, max_squares or None, steps (list of tensors), lr, beta1, beta2, eps,
+ * weight_decay, decoupled, maximize): counts the steps up */
+static PyObject *adam_step(PyObject *module, PyObject *args) {
+    PyObject *objects[5], *steps;
+    optim_adam o;
+    int decoupled, maximize;
+    if (!PyArg_ParseTuple(args, "OOOOOO!dddddpp:_adam", &objects[0], &objects[1], &objects[2], &objects[3], &objects[4],
+                          &PyList_Type, &steps, &o.lr, &o.beta1, &o.beta2, &o.eps, &o.weight_decay, &decoupled,
+                          &maximize))
+        return NULL;
+    o.decoupled = decoupled;
+    o.maximize = maximize;
+    o.amsgrad = objects[4] != Py_None;
+    lists l;
+    bool ok = lists_read(objects, 5, false, &l) && PyList_GET_SIZE(steps) == l.n;
+    double *numbers = ok ? PyMem_Calloc((size_t)l.n + 1, sizeof *numbers) : NULL;
+    ok = ok && numbers;
+    for (Py_ssize_t i = 0; ok && i < l.n; i++) {
+        numbers[i] = PyFloat_AsDouble(PyList_GET_ITEM(steps, i));
+        ok = !(numbers[i] == -1 && PyErr_Occurred());
+    }
+    if (ok)
+        ok = binding_ok(grad_optim_adam(l.list[0], l.list[1], l.list[2], l.list[3], l.list[4], numbers, (int)l.n, &o));
+    PyMem_Free(numbers);
+    lists_free(&l);
+    if (!ok) return NULL;
+    Py_RETURN_NONE;
+}
+
+/* _zero_grad(params, set_to_none) */
+static PyObject *zero_grad(PyObject *module, PyObject *args) {
+    PyObject *params;
+    int to_none;
+    if (!PyArg_ParseTuple(args, "O!p:_zero_grad", &PyList_Type, &params, &to_none)) return NULL;
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(params); i++) {
+        tensor *t = tensor_arg(PyList_GET_ITEM(params, i), "zero_grad", "params", 1);
+        if (!t) return NULL;
+        tensor *g = t->grad;
+        if (!g) continue;
+        if (to_none) {
+            t->grad = NULL;
+            tensor_unref(g);
+            continue;
+        }
+        if (g->fn) { /* leaves the graph, then is cleared */
+            grad_node *fn = g->fn;
+            g->fn = NULL;
+            grad_node_unref(fn);
+        }
+        g->requires_grad = false;
+        tensor_operand zero = {NULL, {.kind = 'I'}};
+        if (!binding_ok(grad_copy_into(g, &zero))) return NULL;
+    }
+    Py_RETURN_NONE;
+}
+
+PyMethodDef tensor_nn_methods[] = {{NULL}};
+PyMethodDef tensor_nn_functions[] = {FUNCTION_ENTRY(linear),
+                                     FUNCTION_ENTRY(conv2d),
+                                     FUNCTION_ENTRY(max_pool2d),
+                                     FUNCTION_ENTRY(avg_pool2d),
+                                     FUNCTION_ENTRY(batch_norm),
+                                     FUNCTION_ENTRY(layer_norm),
+                                     FUNCTION_ENTRY(_embedding),
+                                     FUNCTION_ENTRY(_cross_entropy),
+                                     FUNCTION_ENTRY(_nll_loss),
+                                     FUNCTION_ENTRY(_mse_loss),
+                                     {"_sgd", sgd_step, METH_VARARGS, NULL},
+                                     {"_adam", adam_step, METH_VARARGS, NULL},
+                                     {"_zero_grad", zero_grad, METH_VARARGS, NULL},
+                                     {NULL}};
