@@ -14,7 +14,6 @@ static void hooks_visit(pytensor *self, visitproc visit, void *arg, int *stop) {
 static int tensor_traverse(PyObject *o, visitproc visit, void *arg) {
     pytensor *self = (pytensor *)o;
     Py_VISIT(self->dict);
-    if (Py_TYPE(o)->tp_flags & Py_TPFLAGS_HEAPTYPE) Py_VISIT(Py_TYPE(o));
     int stop = 0;
     if (self->t && self->t->refs == 1) hooks_visit(self, visit, arg, &stop);
     return stop;
@@ -38,8 +37,7 @@ static void tensor_dealloc(PyObject *o) {
         self->t->object = NULL;
         tensor_unref(self->t);
     }
-    type->tp_free(o);
-    if (type->tp_flags & Py_TPFLAGS_HEAPTYPE) Py_DECREF(type);
+    type->tp_free(o); /* subclasses: subtype_dealloc drops the type */
 }
 
 static PyObject *wrap_as(PyTypeObject *type, tensor *t) { /* takes t */

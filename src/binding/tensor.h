@@ -22,8 +22,8 @@ static inline tensor *tensor_of(PyObject *o) { return ((pytensor *)o)->t; }
 /* The Python object of t (takes t): the one it has, or a new Tensor. */
 PyObject *tensor_wrap(tensor *t);
 PyObject *tensor_wrap_array(array *a); /* takes a */
-/* The result of an operation: `s` and what it made. */
-static inline PyObject *tensor_result(simt_status s, tensor *t) { return binding_ok(s) ? tensor_wrap(t) : NULL; }
+/* The result of an operation: its status and (looked at after it) what it made. */
+#define tensor_result(status, made) (binding_ok(status) ? tensor_wrap(made) : NULL)
 /* After an in-place operation: the tensor itself. */
 static inline PyObject *tensor_same(simt_status s, PyObject *self) {
     return binding_ok(s) ? Py_NewRef(self) : NULL;

@@ -94,10 +94,8 @@ static PyTypeObject node_type;
 static PyObject *node_types; /* name -> type */
 
 static void node_dealloc(PyObject *o) {
-    PyTypeObject *type = Py_TYPE(o);
     grad_node_unref(((pynode *)o)->n);
-    type->tp_free(o);
-    if (type->tp_flags & Py_TPFLAGS_HEAPTYPE) Py_DECREF(type);
+    Py_TYPE(o)->tp_free(o); /* subclasses: subtype_dealloc drops the type */
 }
 
 static PyObject *wrap_node(grad_node *n) { /* borrowed n */

@@ -28,7 +28,8 @@ static inline tensor *work_own(work *w, simt_status s, tensor *t) {
     do {                                                  \
         tensor *work_t = NULL;                            \
         if ((w)->status != SIMT_OK) return NULL;          \
-        return work_own((w), (__VA_ARGS__), work_t);      \
+        simt_status work_s = (__VA_ARGS__);               \
+        return work_own((w), work_s, work_t);             \
     } while (0)
 
 static inline tensor *w_unary(work *w, array_op op, tensor *a) { WORK_DO(w, grad_unary(op, a, &work_t)); }
