@@ -54,7 +54,7 @@ static PyObject *wrap_as(PyTypeObject *type, tensor *t) { /* takes t */
 
 PyObject *tensor_wrap(tensor *t) {
     if (!t) return NULL;
-    if (!t->object) return wrap_as(&tensor_type, t);
+    if (!t->object) return wrap_as(tensor_class, t);
     PyObject *o = Py_NewRef((PyObject *)t->object);
     tensor_unref(t);
     return o;
@@ -347,6 +347,7 @@ static PyMappingMethods mapping_methods = {
 
 /* ---- printing: python/simt/torch/_tensor_str.py ---- */
 
+PyTypeObject *tensor_class;
 static PyObject *format_function;
 
 static PyObject *repr(PyObject *o) {
@@ -360,7 +361,7 @@ static PyObject *repr(PyObject *o) {
 }
 
 PyTypeObject tensor_type = {
-    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "torch.Tensor",
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "simt._core.TensorBase",
     .tp_basicsize = sizeof(pytensor),
     .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
     .tp_new = tensor_tp_new,
@@ -416,13 +417,19 @@ static bool ready_type(PyObject *module) {
     tensor_type.tp_base = &binding_array_type;
     tensor_type.tp_methods = all;
     tensor_type.tp_getset = getset;
-    return PyModule_AddType(module, &tensor_type) == 0;
+    tensor_type.tp_doc = "What torch.Tensor is made of.";
+    if (PyType_Ready(&tensor_type) < 0) return false;
+    PyObject *made = PyObject_CallFunction((PyObject *)&PyType_Type, "s(O){s()ss}", "Tensor", &tensor_type,
+                                           "__slots__", "__module__", "torch");
+    tensor_class = (PyTypeObject *)made;
+    return made && PyModule_AddObjectRef(module, "Tensor", made) == 0;
 }
 
 /* _add_methods({name: function}): methods written in Python. */
 static PyObject *add_methods(PyObject *module, PyObject *methods) {
-    if (PyDict_Update(tensor_type.tp_dict, methods) < 0) return NULL;
-    PyType_Modified(&tensor_type);
+    PyObject *name, *function;
+    for (Py_ssize_t at = 0; PyDict_Next(methods, &at, &name, &function);)
+        if (PyObject_SetAttr((PyObject *)tensor_class, name, function) < 0) return NULL;
     Py_RETURN_NONE;
 }
 

@@ -14,6 +14,7 @@ typedef struct pytensor {
     tensor *t;
     PyObject *dict;
 } pytensor;
+extern PyTypeObject *tensor_class; /* torch.Tensor: a heap type over tensor_type, so that Python may add to it */
 extern PyTypeObject tensor_type, tensor_dtype_type, tensor_device_type, tensor_size_type, tensor_generator_type;
 
 static inline bool tensor_check(PyObject *o) { return PyObject_TypeCheck(o, &tensor_type); }

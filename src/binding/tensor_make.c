@@ -27,6 +27,7 @@ static PyObject *finish_new(array *a, PyObject *requires_grad) {
 static PyObject *op_tensor(PyObject **v) { /* data, dtype, device, requires_grad, pin_memory */
     int dt;
     array *a;
+    if (PyUnicode_Check(v[0])) return PyErr_Format(PyExc_TypeError, "new(): invalid data type 'str'");
     if (!tensor_dtype_arg(v[1], "tensor", &dt) || !tensor_check_device(v[2]) || !binding_start()) return NULL;
     if (!binding_to_array(v[0], dt >= 0, dt >= 0 ? (dtype)dt : DT_F32, FACE_TORCH, grad_default_float, &a)) return NULL;
     return finish_new(a, v[3]);

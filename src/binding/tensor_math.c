@@ -293,9 +293,18 @@ static PyObject *where(PyObject *condition, PyObject *x, PyObject *y) {
     return tensor_result(s, out);
 }
 static PyObject *op_where(PyObject **v) { /* condition, input, other */
-    return where(v[0], v[1], v[2]);
+    if (v[1] && v[2]) return where(v[0], v[1], v[2]);
+    PyObject *name = PyUnicode_FromString("nonzero");
+    PyObject *method = name ? PyObject_GetAttr(v[0], name) : NULL;
+    PyObject *kwargs = method ? Py_BuildValue("{sO}", "as_tuple", Py_True) : NULL, *args = PyTuple_New(0);
+    PyObject *r = kwargs && args ? PyObject_Call(method, args, kwargs) : NULL;
+    Py_XDECREF(name);
+    Py_XDECREF(method);
+    Py_XDECREF(kwargs);
+    Py_XDECREF(args);
+    return r;
 }
-TENSOR_SIGNATURE(where, 3, 3, "condition", "input", "other") TENSOR_FUNCTION(where, op_where)
+TENSOR_SIGNATURE(where, 1, 3, "condition", "input", "other") TENSOR_FUNCTION(where, op_where)
 static PyObject *op_where_method(PyObject **v) { return where(v[1], v[0], v[2]); }
 TENSOR_SIGNATURE(where_method, 3, 3, "input", "condition", "other") TENSOR_METHOD(where_method, op_where_method)
 

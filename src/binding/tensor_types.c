@@ -98,10 +98,12 @@ static PyObject *parse_device(const char *text) {
     for (size_t i = 0; i < sizeof device_kinds / sizeof *device_kinds; i++)
         if (strlen(device_kinds[i]) == length && strncmp(text, device_kinds[i], length) == 0)
             return make_device(device_kinds[i], index);
+    char kind[80];
+    snprintf(kind, sizeof kind, "%.*s", (int)length, text);
     PyErr_Format(PyExc_RuntimeError,
                  "Expected one of cpu, cuda, ipu, xpu, mkldnn, opengl, opencl, ideep, hip, ve, fpga, maia, xla, lazy, "
-                 "vulkan, mps, meta, hpu, mtia, privateuseone device type at start of device string: %.*s",
-                 (int)length, text);
+                 "vulkan, mps, meta, hpu, mtia, privateuseone device type at start of device string: %s",
+                 kind);
     return NULL;
 }
 

@@ -125,20 +125,20 @@ simt_status grad_nll_loss(tensor *logp, tensor *target, tensor *weight, int64_t 
     tensor *hit = w_binary(&w, OP_EQUAL, classes_along(&w, target->a->dt, classes, axis, x->ndim), t);
     if (ignore >= 0 && ignore < classes) hit = w_binary(&w, OP_LOGICAL_AND, hit, compare(&w, OP_NOT_EQUAL, t, ignore));
     tensor *weights = weights_along(&w, weight, axis, x->ndim), *total = NULL;
-    tensor *picked = w_where(&w, hit, weights ? w_mul(&w, logp, weights) : logp, NULL);
+    tensor *minus = w_unary(&w, OP_NEGATIVE, logp);
+    tensor *picked = w_where(&w, hit, weights ? w_mul(&w, minus, weights) : minus, NULL);
     double factor = 1;
     tensor *r;
-    if (reduction == LOSS_NONE) r = w_scale(&w, w_sum(&w, picked, along, false), -1);
+    if (reduction == LOSS_NONE) r = w_sum(&w, picked, along, false);
     else r = w_sum(&w, picked, all, false);
-    if (reduction == LOSS_SUM) r = w_scale(&w, r, -1);
     if (reduction == LOSS_MEAN) {
         if (weights) {
             tensor *spread = w_expand(&w, weights, x->shape, x->ndim);
             total = w_sum(&w, w_where(&w, hit, spread, NULL), all, false);
-            r = w_scale(&w, w_div(&w, r, total), -1);
+            r = w_div(&w, r, total);
         } else {
             factor = 1 / (double)used; /* of none: NaN, as in PyTorch */
-            r = used ? w_scale(&w, r, -factor) : w_scale(&w, r, 0.0 / 0.0);
+            r = used ? w_scale(&w, r, factor) : w_scale(&w, r, 0.0 / 0.0);
         }
     }
     *out = w_take(&w, r);

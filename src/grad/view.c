@@ -129,7 +129,7 @@ simt_status grad_squeeze(tensor *t, uint32_t mask, tensor **out) {
     for (int i = 0; i < t->a->ndim; i++)
         if (t->a->shape[i] == 1) ones |= 1u << i;
     grad_node *n;
-    SIMT_TRY(grad_node_new("SqueezeBackward0", rule_reshape, &t, 1, 0, 0, &n));
+    SIMT_TRY(grad_node_new(mask == (1u << t->a->ndim) - 1 ? "SqueezeBackward0" : "SqueezeBackward1", rule_reshape, &t, 1, 0, 0, &n));
     array *a;
     simt_status s = array_squeeze(t->a, mask & ones, &a);
     return finish_view(s, t, a, n, out);

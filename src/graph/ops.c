@@ -115,7 +115,7 @@ simt_status graph_dtypes(array_op op, graph_face face, const graph_type *in, int
         if (dt == DT_BOOL) {
             if (torch) {
                 if (op == OP_NEGATIVE || op == OP_SUBTRACT)
-                    return status_fail(SIMT_ERR_RUNTIME,
+                    return status_fail(SIMT_ERR_NOT_IMPLEMENTED,
                                        op == OP_NEGATIVE
                                            ? "Negation, the `-` operator, on a bool tensor is not supported. If you are "
                                              "trying to invert a mask, use the `~` or `logical_not()` operator instead."

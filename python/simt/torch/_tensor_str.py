@@ -168,8 +168,6 @@ def _suffixes(text, suffixes, indent, force_newline):
 
 
 def _str(self):
-    name = type(self).__name__
-    parameter = name != "Tensor" and _is_parameter(self)
     prefix = "tensor("
     indent = len(prefix)
     suffixes = []
@@ -191,10 +189,4 @@ def _str(self):
     elif self.requires_grad:
         suffixes.append("requires_grad=True")
     text = _suffixes(prefix + text, suffixes, indent, False)
-    return "Parameter containing:\n" + text if parameter else text
-
-
-def _is_parameter(self):
-    from simt.torch.nn.parameter import Parameter
-
-    return isinstance(self, Parameter)
+    return text

@@ -384,7 +384,7 @@ def binary_cross_entropy_with_logits(
     if input.shape != target.shape:
         raise ValueError(f"Target size ({target.shape}) must be the same as input size ({input.shape})")
     if pos_weight is None:
-        loss = _C.softplus(input) - input * target
+        loss = (1 - target) * input + _C.softplus(-input)
     else:
         loss = (1 - target) * input + (1 + (pos_weight - 1) * target) * _C.softplus(-input)
     if weight is not None:

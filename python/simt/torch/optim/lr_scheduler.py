@@ -26,6 +26,7 @@ class LRScheduler:
         self.base_lrs = [group["initial_lr"] for group in optimizer.param_groups]
         self.last_epoch = last_epoch
         self._is_initial = True
+        self._get_lr_called_within_step = False
         optimizer._opt_called = False
         self._step_count = 0
         self.step()

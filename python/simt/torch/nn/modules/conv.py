@@ -94,11 +94,7 @@ class Conv2d(Module):
             f"stride={self.stride}"
         )
         if self.padding != (0, 0):
-            text += (
-                f", padding={self.padding!r}"
-                if isinstance(self.padding, str)
-                else (f", padding={self.padding}")
-            )
+            text += f", padding={self.padding}"
         if self.dilation != (1, 1):
             text += f", dilation={self.dilation}"
         if self.groups != 1:
