@@ -184,6 +184,14 @@ class MNIST(VisionDataset):
             temporary = f"{target}.{os.getpid()}.tmp"
             shutil.copyfile(path, temporary)
             os.replace(temporary, target)
+        for name in self._names():  # torchvision leaves them unpacked beside
+            target = os.path.join(self.raw_folder, name)
+            if os.path.exists(target):
+                continue
+            temporary = f"{target}.{os.getpid()}.tmp"
+            with open(temporary, "wb") as plain:
+                plain.write(_read(_find(folder, name)))
+            os.replace(temporary, target)
         print(
             f"simt: {self.__class__.__name__} copied from {folder} to {self.raw_folder}",
             file=sys.stderr,
