@@ -83,11 +83,15 @@ static PyObject *tensor_tp_new(PyTypeObject *type, PyObject *args, PyObject *kwa
         a = array_ref(tensor_of(PyTuple_GET_ITEM(args, 0))->a);
     } else if (n == 1 && !PyLong_Check(PyTuple_GET_ITEM(args, 0)) &&
                !Py_IS_TYPE(PyTuple_GET_ITEM(args, 0), &tensor_size_type)) {
-        if (!binding_to_array(PyTuple_GET_ITEM(args, 0), true, DT_F32, FACE_TORCH, grad_default_float, &a)) return NULL;
+        if (!binding_to_array(PyTuple_GET_ITEM(args, 0), true, DT_F32, FACE_TORCH,
+                              grad_default_float, &a))
+            return NULL;
     } else {
         int ndim = 1;
-        if (n && !binding_args_to_shape(&PyTuple_GET_ITEM(args, 0), n, "size", shape, &ndim)) return NULL;
-        if (!binding_ok(array_full(grad_default_float, shape, ndim, (scalar){.kind = 'I'}, &a))) return NULL;
+        if (n && !binding_args_to_shape(&PyTuple_GET_ITEM(args, 0), n, "size", shape, &ndim))
+            return NULL;
+        if (!binding_ok(array_full(grad_default_float, shape, ndim, (scalar){.kind = 'I'}, &a)))
+            return NULL;
     }
     tensor *t = tensor_new(a);
     return t ? wrap_as(type, t) : binding_raise();
@@ -97,7 +101,8 @@ static PyObject *tensor_tp_new(PyTypeObject *type, PyObject *args, PyObject *kwa
 static PyObject *make_subclass(PyObject *module, PyObject *args) {
     PyObject *cls, *data;
     int requires_grad = 0;
-    if (!PyArg_ParseTuple(args, "OO!|p:_make_subclass", &cls, &tensor_type, &data, &requires_grad)) return NULL;
+    if (!PyArg_ParseTuple(args, "OO!|p:_make_subclass", &cls, &tensor_type, &data, &requires_grad))
+        return NULL;
     if (!PyType_Check(cls) || !PyType_IsSubtype((PyTypeObject *)cls, &tensor_type)) {
         PyErr_SetString(PyExc_TypeError, "_make_subclass: cls must be a subclass of Tensor");
         return NULL;
@@ -114,7 +119,9 @@ static PyObject *make_subclass(PyObject *module, PyObject *args) {
     return wrap_as((PyTypeObject *)cls, t);
 }
 
-static PyObject *make_subclass_static(PyObject *unused, PyObject *args) { return make_subclass(NULL, args); }
+static PyObject *make_subclass_static(PyObject *unused, PyObject *args) {
+    return make_subclass(NULL, args);
+}
 
 /* ---- attributes ---- */
 
@@ -122,9 +129,13 @@ static PyObject *get_shape(PyObject *o, void *unused) {
     const array *a = tensor_of(o)->a;
     return tensor_size_object(a->shape, a->ndim);
 }
-static PyObject *get_dtype(PyObject *o, void *unused) { return tensor_dtype_object(tensor_of(o)->a->dt); }
+static PyObject *get_dtype(PyObject *o, void *unused) {
+    return tensor_dtype_object(tensor_of(o)->a->dt);
+}
 static PyObject *get_device(PyObject *o, void *unused) { return tensor_cpu_device(); }
-static PyObject *get_ndim(PyObject *o, void *unused) { return PyLong_FromLong(tensor_of(o)->a->ndim); }
+static PyObject *get_ndim(PyObject *o, void *unused) {
+    return PyLong_FromLong(tensor_of(o)->a->ndim);
+}
 static PyObject *get_false(PyObject *o, void *unused) { Py_RETURN_FALSE; }
 static PyObject *get_itemsize(PyObject *o, void *unused) {
     return PyLong_FromSize_t(dtype_bytes(tensor_of(o)->a->dt));
@@ -138,8 +149,10 @@ static PyObject *permuted(PyObject *o, bool last_two, const char *name) {
     tensor *t = tensor_of(o), *out = NULL;
     int ndim = t->a->ndim, axes[ARRAY_MAX_NDIM];
     if (last_two && ndim < 2) {
-        PyErr_Format(PyExc_RuntimeError,
-                     "tensor.%s is only supported on matrices or batches of matrices. Got %d-D tensor.", name, ndim);
+        PyErr_Format(
+            PyExc_RuntimeError,
+            "tensor.%s is only supported on matrices or batches of matrices. Got %d-D tensor.",
+            name, ndim);
         return NULL;
     }
     for (int i = 0; i < ndim; i++) axes[i] = last_two ? i : ndim - 1 - i;
@@ -147,17 +160,28 @@ static PyObject *permuted(PyObject *o, bool last_two, const char *name) {
         axes[ndim - 1] = ndim - 2;
         axes[ndim - 2] = ndim - 1;
     }
-    return tensor_result(grad_permute(t, axes, ndim == 2 ? "PermuteBackward0" : "PermuteBackward0", &out), out);
+    return tensor_result(
+        grad_permute(t, axes, ndim == 2 ? "PermuteBackward0" : "PermuteBackward0", &out), out);
 }
 static PyObject *get_T(PyObject *o, void *unused) { return permuted(o, false, "T"); }
 static PyObject *get_mT(PyObject *o, void *unused) { return permuted(o, true, "mT"); }
 
-static PyGetSetDef own_getset[] = {{"shape", get_shape},     {"dtype", get_dtype},     {"device", get_device},
-                                   {"ndim", get_ndim},       {"is_cuda", get_false},   {"is_sparse", get_false},
-                                   {"is_quantized", get_false}, {"is_mps", get_false}, {"is_meta", get_false},
-                                   {"itemsize", get_itemsize}, {"nbytes", get_nbytes}, {"T", get_T},
-                                   {"mT", get_mT},           {"H", get_mT},            {NULL}};
-
+static PyGetSetDef own_getset[] = {{"shape", get_shape},
+                                   {"dtype", get_dtype},
+                                   {"device", get_device},
+                                   {"ndim", get_ndim},
+                                   {"is_cuda", get_false},
+                                   {"is_sparse", get_false},
+                                   {"is_quantized", get_false},
+                                   {"is_mps", get_false},
+                                   {"is_meta", get_false},
+                                   {"itemsize", get_itemsize},
+                                   {"nbytes", get_nbytes},
+                                   {"T", get_T},
+                                   {"mT", get_mT},
+                                   {"H", get_mT},
+                                   {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict},
+                                   {NULL}};
 
 /* ---- operators ---- */
 
@@ -189,9 +213,11 @@ static PyObject *operate_inplace(array_op op, PyObject *x, PyObject *y) {
     return tensor_same(s, x);
 }
 
-#define BINARY(name, op)                                                                        \
-    static PyObject *nb_##name(PyObject *x, PyObject *y) { return operate(OP_##op, x, y); }     \
-    static PyObject *nb_inplace_##name(PyObject *x, PyObject *y) { return operate_inplace(OP_##op, x, y); }
+#define BINARY(name, op)                                                                    \
+    static PyObject *nb_##name(PyObject *x, PyObject *y) { return operate(OP_##op, x, y); } \
+    static PyObject *nb_inplace_##name(PyObject *x, PyObject *y) {                          \
+        return operate_inplace(OP_##op, x, y);                                              \
+    }
 BINARY(add, ADD)
 BINARY(subtract, SUBTRACT)
 BINARY(multiply, MULTIPLY)
@@ -227,14 +253,16 @@ static PyObject *nb_positive(PyObject *x) { return nb_unary(OP_POSITIVE, x); }
 static PyObject *nb_absolute(PyObject *x) { return nb_unary(OP_ABSOLUTE, x); }
 static PyObject *nb_invert(PyObject *x) {
     if (!dtype_is_float(tensor_of(x)->a->dt)) return nb_unary(OP_INVERT, x);
-    PyErr_SetString(PyExc_TypeError, "~ (operator.invert) is only implemented on integer and Boolean-type tensors");
+    PyErr_SetString(PyExc_TypeError,
+                    "~ (operator.invert) is only implemented on integer and Boolean-type tensors");
     return NULL;
 }
 
 static bool one_item(PyObject *o, scalar *s) {
     array *a = tensor_of(o)->a;
     if (a->size == 1) return binding_ok(array_item(a, s));
-    PyErr_SetString(PyExc_ValueError, "only one element tensors can be converted to Python scalars");
+    PyErr_SetString(PyExc_ValueError,
+                    "only one element tensors can be converted to Python scalars");
     return false;
 }
 
@@ -242,8 +270,9 @@ static int nb_bool(PyObject *o) {
     array *a = tensor_of(o)->a;
     scalar s;
     if (a->size != 1) {
-        PyErr_SetString(PyExc_RuntimeError, a->size ? "Boolean value of Tensor with more than one value is ambiguous"
-                                                    : "Boolean value of Tensor with no values is ambiguous");
+        PyErr_SetString(PyExc_RuntimeError,
+                        a->size ? "Boolean value of Tensor with more than one value is ambiguous"
+                                : "Boolean value of Tensor with no values is ambiguous");
         return -1;
     }
     if (!binding_ok(array_item(a, &s))) return -1;
@@ -263,33 +292,53 @@ static PyObject *nb_int(PyObject *o) {
 static PyObject *nb_index(PyObject *o) {
     array *a = tensor_of(o)->a;
     if (dtype_is_float(a->dt) || a->size != 1) {
-        PyErr_SetString(PyExc_TypeError, "only integer tensors of a single element can be converted to an index");
+        PyErr_SetString(PyExc_TypeError,
+                        "only integer tensors of a single element can be converted to an index");
         return NULL;
     }
     return nb_int(o);
 }
 
 static PyNumberMethods number_methods = {
-    .nb_add = nb_add, .nb_inplace_add = nb_inplace_add,
-    .nb_subtract = nb_subtract, .nb_inplace_subtract = nb_inplace_subtract,
-    .nb_multiply = nb_multiply, .nb_inplace_multiply = nb_inplace_multiply,
-    .nb_true_divide = nb_true_divide, .nb_inplace_true_divide = nb_inplace_true_divide,
-    .nb_floor_divide = nb_floor_divide, .nb_inplace_floor_divide = nb_inplace_floor_divide,
-    .nb_remainder = nb_remainder, .nb_inplace_remainder = nb_inplace_remainder,
-    .nb_and = nb_and, .nb_inplace_and = nb_inplace_and,
-    .nb_or = nb_or, .nb_inplace_or = nb_inplace_or,
-    .nb_xor = nb_xor, .nb_inplace_xor = nb_inplace_xor,
-    .nb_lshift = nb_lshift, .nb_inplace_lshift = nb_inplace_lshift,
-    .nb_rshift = nb_rshift, .nb_inplace_rshift = nb_inplace_rshift,
-    .nb_power = nb_power, .nb_inplace_power = nb_inplace_power,
+    .nb_add = nb_add,
+    .nb_inplace_add = nb_inplace_add,
+    .nb_subtract = nb_subtract,
+    .nb_inplace_subtract = nb_inplace_subtract,
+    .nb_multiply = nb_multiply,
+    .nb_inplace_multiply = nb_inplace_multiply,
+    .nb_true_divide = nb_true_divide,
+    .nb_inplace_true_divide = nb_inplace_true_divide,
+    .nb_floor_divide = nb_floor_divide,
+    .nb_inplace_floor_divide = nb_inplace_floor_divide,
+    .nb_remainder = nb_remainder,
+    .nb_inplace_remainder = nb_inplace_remainder,
+    .nb_and = nb_and,
+    .nb_inplace_and = nb_inplace_and,
+    .nb_or = nb_or,
+    .nb_inplace_or = nb_inplace_or,
+    .nb_xor = nb_xor,
+    .nb_inplace_xor = nb_inplace_xor,
+    .nb_lshift = nb_lshift,
+    .nb_inplace_lshift = nb_inplace_lshift,
+    .nb_rshift = nb_rshift,
+    .nb_inplace_rshift = nb_inplace_rshift,
+    .nb_power = nb_power,
+    .nb_inplace_power = nb_inplace_power,
     .nb_matrix_multiply = nb_matmul,
-    .nb_negative = nb_negative, .nb_positive = nb_positive, .nb_absolute = nb_absolute, .nb_invert = nb_invert,
-    .nb_bool = nb_bool, .nb_float = nb_float, .nb_int = nb_int, .nb_index = nb_index,
+    .nb_negative = nb_negative,
+    .nb_positive = nb_positive,
+    .nb_absolute = nb_absolute,
+    .nb_invert = nb_invert,
+    .nb_bool = nb_bool,
+    .nb_float = nb_float,
+    .nb_int = nb_int,
+    .nb_index = nb_index,
 };
 
 static PyObject *compare(PyObject *x, PyObject *y, int op) {
-    static const array_op ops[] = {[Py_LT] = OP_LESS,      [Py_LE] = OP_LESS_EQUAL, [Py_EQ] = OP_EQUAL,
-                                   [Py_NE] = OP_NOT_EQUAL, [Py_GT] = OP_GREATER,    [Py_GE] = OP_GREATER_EQUAL};
+    static const array_op ops[] = {
+        [Py_LT] = OP_LESS,      [Py_LE] = OP_LESS_EQUAL, [Py_EQ] = OP_EQUAL,
+        [Py_NE] = OP_NOT_EQUAL, [Py_GT] = OP_GREATER,    [Py_GE] = OP_GREATER_EQUAL};
     return operate(ops[op], x, y);
 }
 
@@ -311,8 +360,8 @@ static PyObject *item_at(PyObject *o, Py_ssize_t i) { /* for iteration: IndexErr
         return NULL;
     }
     if (i < 0 || i >= t->a->shape[0]) {
-        PyErr_Format(PyExc_IndexError, "index %zd is out of bounds for dimension 0 with size %lld", i,
-                     (long long)t->a->shape[0]);
+        PyErr_Format(PyExc_IndexError, "index %zd is out of bounds for dimension 0 with size %lld",
+                     i, (long long)t->a->shape[0]);
         return NULL;
     }
     array_slice item = {.kind = SLICE_INDEX, .start = i};
@@ -329,7 +378,11 @@ static int contains(PyObject *o, PyObject *value) {
     PyObject *hits = operate(OP_EQUAL, o, value);
     if (!hits || hits == Py_NotImplemented) {
         Py_XDECREF(hits);
-        if (hits) PyErr_Format(PyExc_RuntimeError, "Tensor.__contains__ only supports Tensor or scalar, but you passed in a %R.", Py_TYPE(value));
+        if (hits)
+            PyErr_Format(
+                PyExc_RuntimeError,
+                "Tensor.__contains__ only supports Tensor or scalar, but you passed in a %R.",
+                Py_TYPE(value));
         return -1;
     }
     tensor *t = tensor_of(hits), *any = NULL;
@@ -411,7 +464,8 @@ static bool ready_type(PyObject *module) {
         memcpy(all + at, tables[i], n * sizeof *all);
         at += n;
     }
-    all[at] = (PyMethodDef){"_make_subclass", make_subclass_static, METH_VARARGS | METH_STATIC, NULL};
+    all[at] =
+        (PyMethodDef){"_make_subclass", make_subclass_static, METH_VARARGS | METH_STATIC, NULL};
     memcpy(getset, own_getset, own * sizeof *getset);
     memcpy(getset + own, tensor_autograd_getset, other * sizeof *getset);
     tensor_type.tp_base = &binding_array_type;
@@ -419,8 +473,8 @@ static bool ready_type(PyObject *module) {
     tensor_type.tp_getset = getset;
     tensor_type.tp_doc = "What torch.Tensor is made of.";
     if (PyType_Ready(&tensor_type) < 0) return false;
-    PyObject *made = PyObject_CallFunction((PyObject *)&PyType_Type, "s(O){s()ss}", "Tensor", &tensor_type,
-                                           "__slots__", "__module__", "torch");
+    PyObject *made = PyObject_CallFunction((PyObject *)&PyType_Type, "s(O){s()ss}", "Tensor",
+                                           &tensor_type, "__slots__", "__module__", "torch");
     tensor_class = (PyTypeObject *)made;
     return made && PyModule_AddObjectRef(module, "Tensor", made) == 0;
 }
@@ -436,13 +490,19 @@ static PyObject *add_methods(PyObject *module, PyObject *methods) {
 static PyMethodDef own_functions[] = {{"_make_subclass", make_subclass, METH_VARARGS, NULL},
                                       {"_add_methods", add_methods, METH_O, NULL},
                                       {NULL}};
-static struct PyModuleDef torch_module = {PyModuleDef_HEAD_INIT, .m_name = "simt._core.torch", .m_size = -1};
+static struct PyModuleDef torch_module = {PyModuleDef_HEAD_INIT, .m_name = "simt._core.torch",
+                                          .m_size = -1};
 
 bool binding_add_torch(PyObject *core) {
     PyObject *module = PyModule_Create(&torch_module);
     if (!module) return false;
-    PyMethodDef *tables[] = {own_functions,         tensor_math_functions, tensor_shape_functions, tensor_reduce_functions,
-                             tensor_make_functions, tensor_nn_functions,   tensor_autograd_functions};
+    PyMethodDef *tables[] = {own_functions,
+                             tensor_math_functions,
+                             tensor_shape_functions,
+                             tensor_reduce_functions,
+                             tensor_make_functions,
+                             tensor_nn_functions,
+                             tensor_autograd_functions};
     bool ok = tensor_add_types(module) && ready_type(module) && tensor_add_autograd(module);
     for (int i = 0; ok && i < 7; i++) ok = PyModule_AddFunctions(module, tables[i]) == 0;
     ok = ok && PyModule_AddFunctions(core, tensor_core_functions) == 0 &&

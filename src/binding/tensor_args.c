@@ -6,7 +6,11 @@
 static int find_name(const tensor_signature *s, int from, const char *name) {
     static const struct {
         const char *numpy, *torch;
-    } other[] = {{"axis", "dim"}, {"keepdims", "keepdim"}, {"axes", "dims"}, {"x", "input"}, {"self", "input"}};
+    } other[] = {{"axis", "dim"},
+                 {"keepdims", "keepdim"},
+                 {"axes", "dims"},
+                 {"x", "input"},
+                 {"self", "input"}};
     for (int i = from; s->names[i]; i++)
         if (strcmp(s->names[i], name) == 0) return i;
     for (int k = 0; k < 5; k++)
@@ -15,11 +19,11 @@ static int find_name(const tensor_signature *s, int from, const char *name) {
     return -1;
 }
 
-bool tensor_parse(const tensor_signature *s, int from, PyObject *const *args, Py_ssize_t n, PyObject *kwnames,
-                  PyObject **v) {
+bool tensor_parse(const tensor_signature *s, int from, PyObject *const *args, Py_ssize_t n,
+                  PyObject *kwnames, PyObject **v) {
     if (from + n > s->positional) {
-        PyErr_Format(PyExc_TypeError, "%s() takes %d positional argument%s but %zd were given", s->name,
-                     s->positional - from, s->positional - from == 1 ? "" : "s", n);
+        PyErr_Format(PyExc_TypeError, "%s() takes %d positional argument%s but %zd were given",
+                     s->name, s->positional - from, s->positional - from == 1 ? "" : "s", n);
         return false;
     }
     for (Py_ssize_t i = 0; i < n; i++) v[from + i] = args[i];
@@ -30,18 +34,21 @@ bool tensor_parse(const tensor_signature *s, int from, PyObject *const *args, Py
         if (!name) return false;
         int i = find_name(s, from, name);
         if (i < 0) {
-            PyErr_Format(PyExc_TypeError, "%s() got an unexpected keyword argument '%s'", s->name, name);
+            PyErr_Format(PyExc_TypeError, "%s() got an unexpected keyword argument '%s'", s->name,
+                         name);
             return false;
         }
         if (v[i]) {
-            PyErr_Format(PyExc_TypeError, "%s() got multiple values for argument '%s'", s->name, s->names[i]);
+            PyErr_Format(PyExc_TypeError, "%s() got multiple values for argument '%s'", s->name,
+                         s->names[i]);
             return false;
         }
         v[i] = args[n + k];
     }
     for (int i = from; i < s->required; i++) {
         if (v[i]) continue;
-        PyErr_Format(PyExc_TypeError, "%s() missing 1 required positional arguments: \"%s\"", s->name, s->names[i]);
+        PyErr_Format(PyExc_TypeError, "%s() missing 1 required positional arguments: \"%s\"",
+                     s->name, s->names[i]);
         return false;
     }
     return true;
@@ -49,8 +56,8 @@ bool tensor_parse(const tensor_signature *s, int from, PyObject *const *args, Py
 
 tensor *tensor_arg(PyObject *o, const char *function, const char *argument, int position) {
     if (o && tensor_check(o)) return tensor_of(o);
-    PyErr_Format(PyExc_TypeError, "%s(): argument '%s' (position %d) must be Tensor, not %s", function, argument,
-                 position, o ? Py_TYPE(o)->tp_name : "None");
+    PyErr_Format(PyExc_TypeError, "%s(): argument '%s' (position %d) must be Tensor, not %s",
+                 function, argument, position, o ? Py_TYPE(o)->tp_name : "None");
     return NULL;
 }
 
@@ -80,15 +87,16 @@ int tensor_to_operand(PyObject *o, tensor_value *out) {
 bool tensor_need_operand(PyObject *o, const char *function, tensor_value *out) {
     int done = tensor_to_operand(o, out);
     if (done == 0)
-        PyErr_Format(PyExc_TypeError, "%s(): argument 'other' (position 1) must be Tensor, not %s", function,
-                     Py_TYPE(o)->tp_name);
+        PyErr_Format(PyExc_TypeError, "%s(): argument 'other' (position 1) must be Tensor, not %s",
+                     function, Py_TYPE(o)->tp_name);
     return done > 0;
 }
 
 bool tensor_dim_number(int64_t value, int ndim, int *axis) {
     int room = ndim ? ndim : 1;
     if (value < -room || value >= room) {
-        PyErr_Format(PyExc_IndexError, "Dimension out of range (expected to be in range of [%d, %d], but got %lld)",
+        PyErr_Format(PyExc_IndexError,
+                     "Dimension out of range (expected to be in range of [%d, %d], but got %lld)",
                      -room, room - 1, (long long)value);
         return false;
     }
@@ -119,7 +127,8 @@ bool tensor_dims(PyObject *o, int ndim, uint32_t *mask, bool *all) {
         if (!tensor_dim_number(list[i], ndim, &axis)) return false;
         if (ndim == 0) continue;
         if (*mask >> axis & 1) {
-            PyErr_Format(PyExc_RuntimeError, "dim %d appears multiple times in the list of dims", axis);
+            PyErr_Format(PyExc_RuntimeError, "dim %d appears multiple times in the list of dims",
+                         axis);
             return false;
         }
         *mask |= 1u << axis;
@@ -156,8 +165,8 @@ bool tensor_dtype_arg(PyObject *o, const char *function, int *dt) {
     *dt = -1;
     if (!o || o == Py_None) return true;
     if (!Py_IS_TYPE(o, &tensor_dtype_type)) {
-        PyErr_Format(PyExc_TypeError, "%s(): argument 'dtype' must be torch.dtype, not %s", function,
-                     Py_TYPE(o)->tp_name);
+        PyErr_Format(PyExc_TypeError, "%s(): argument 'dtype' must be torch.dtype, not %s",
+                     function, Py_TYPE(o)->tp_name);
         return false;
     }
     dtype found;

@@ -28,7 +28,8 @@ static int set_grad(PyObject *o, PyObject *value, void *unused) {
     tensor *t = tensor_of(o), *g = NULL;
     if (value && value != Py_None) {
         if (!tensor_check(value)) {
-            PyErr_Format(PyExc_TypeError, "assigned grad expected to be a Tensor or None but got %s",
+            PyErr_Format(PyExc_TypeError,
+                         "assigned grad expected to be a Tensor or None but got %s",
                          Py_TYPE(value)->tp_name);
             return -1;
         }
@@ -39,17 +40,20 @@ static int set_grad(PyObject *o, PyObject *value, void *unused) {
         }
         if (g->a->dt != t->a->dt) {
             PyErr_Format(PyExc_RuntimeError,
-                         "attempting to assign a gradient with dtype '%s' to a tensor with dtype '%s'. Please ensure "
+                         "attempting to assign a gradient with dtype '%s' to a tensor with dtype "
+                         "'%s'. Please ensure "
                          "that the gradient and the tensor have the same dtype",
                          dtype_torch_name(g->a->dt), dtype_torch_name(t->a->dt));
             return -1;
         }
-        if (g->a->ndim != t->a->ndim || memcmp(g->a->shape, t->a->shape, sizeof(int64_t) * (size_t)t->a->ndim) != 0) {
+        if (g->a->ndim != t->a->ndim ||
+            memcmp(g->a->shape, t->a->shape, sizeof(int64_t) * (size_t)t->a->ndim) != 0) {
             char a[300], b[300];
             shape_text(g->a->shape, g->a->ndim, a, sizeof a);
             shape_text(t->a->shape, t->a->ndim, b, sizeof b);
             PyErr_Format(PyExc_RuntimeError,
-                         "attempting to assign a gradient of size '%s' to a tensor of size '%s'. Please ensure that "
+                         "attempting to assign a gradient of size '%s' to a tensor of size '%s'. "
+                         "Please ensure that "
                          "the gradient and the tensor are the same size",
                          a, b);
             return -1;
@@ -76,8 +80,12 @@ static int set_data(PyObject *o, PyObject *value, void *unused) {
 static PyObject *get_version(PyObject *o, void *unused) {
     return PyLong_FromUnsignedLong(tensor_of(o)->a->store->version);
 }
-static PyObject *get_output_nr(PyObject *o, void *unused) { return PyLong_FromLong(tensor_of(o)->output); }
-static PyObject *get_retains_grad(PyObject *o, void *unused) { return PyBool_FromLong(tensor_of(o)->retains_grad); }
+static PyObject *get_output_nr(PyObject *o, void *unused) {
+    return PyLong_FromLong(tensor_of(o)->output);
+}
+static PyObject *get_retains_grad(PyObject *o, void *unused) {
+    return PyBool_FromLong(tensor_of(o)->retains_grad);
+}
 static PyObject *get_base(PyObject *o, void *unused) {
     tensor *base = tensor_of(o)->base;
     if (!base) Py_RETURN_NONE;
@@ -87,8 +95,7 @@ static PyObject *get_base(PyObject *o, void *unused) {
 /* ---- grad_fn: a small object around a node; its type's name is the node's ---- */
 
 typedef struct pynode {
-    PyObject_HEAD
-    grad_node *n;
+    PyObject_HEAD grad_node *n;
 } pynode;
 static PyTypeObject node_type;
 static PyObject *node_types; /* name -> type */
@@ -109,8 +116,12 @@ static PyObject *wrap_node(grad_node *n) { /* borrowed n */
     if (o) o->n = grad_node_ref(n);
     return (PyObject *)o;
 }
-static PyObject *node_repr(PyObject *o) { return PyUnicode_FromFormat("<%s object at %p>", ((pynode *)o)->n->name, ((pynode *)o)->n); }
-static PyObject *node_name(PyObject *o, PyObject *unused) { return PyUnicode_FromString(((pynode *)o)->n->name); }
+static PyObject *node_repr(PyObject *o) {
+    return PyUnicode_FromFormat("<%s object at %p>", ((pynode *)o)->n->name, ((pynode *)o)->n);
+}
+static PyObject *node_name(PyObject *o, PyObject *unused) {
+    return PyUnicode_FromString(((pynode *)o)->n->name);
+}
 static PyObject *node_next(PyObject *o, void *unused) {
     grad_node *n = ((pynode *)o)->n;
     PyObject *tuple = PyTuple_New(n->nin);
@@ -118,8 +129,10 @@ static PyObject *node_next(PyObject *o, void *unused) {
         grad_edge *e = &n->edges[i];
         PyObject *node = e->node ? wrap_node(e->node) : Py_NewRef(Py_None);
         PyObject *pair = node ? Py_BuildValue("(Ni)", node, e->output) : NULL;
-        if (!pair) Py_CLEAR(tuple);
-        else PyTuple_SET_ITEM(tuple, i, pair);
+        if (!pair)
+            Py_CLEAR(tuple);
+        else
+            PyTuple_SET_ITEM(tuple, i, pair);
     }
     return tuple;
 }
@@ -130,12 +143,14 @@ static PyObject *node_variable(PyObject *o, void *unused) {
     return NULL;
 }
 static PyObject *node_compare(PyObject *x, PyObject *y, int op) {
-    if (!PyObject_TypeCheck(y, &node_type) || (op != Py_EQ && op != Py_NE)) Py_RETURN_NOTIMPLEMENTED;
+    if (!PyObject_TypeCheck(y, &node_type) || (op != Py_EQ && op != Py_NE))
+        Py_RETURN_NOTIMPLEMENTED;
     return PyBool_FromLong((((pynode *)x)->n == ((pynode *)y)->n) == (op == Py_EQ));
 }
 static Py_hash_t node_hash(PyObject *o) { return _Py_HashPointer(((pynode *)o)->n); }
 static PyMethodDef node_methods[] = {{"name", node_name, METH_NOARGS, NULL}, {NULL}};
-static PyGetSetDef node_getset[] = {{"next_functions", node_next}, {"variable", node_variable}, {NULL}};
+static PyGetSetDef node_getset[] = {
+    {"next_functions", node_next}, {"variable", node_variable}, {NULL}};
 static PyTypeObject node_type = {
     PyVarObject_HEAD_INIT(NULL, 0).tp_name = "torch.autograd.graph.Node",
     .tp_basicsize = sizeof(pynode),
@@ -171,18 +186,27 @@ PyGetSetDef tensor_autograd_getset[] = {{"requires_grad", get_requires_grad, set
 static PyObject *op_backward(PyObject **v) { /* gradient, retain_graph, create_graph, inputs */
     tensor *root = tensor_of(v[0]), *seed = NULL;
     bool create, retain;
-    if (v[1] && v[1] != Py_None && !(seed = tensor_arg(v[1], "backward", "gradient", 1))) return NULL;
-    if (!tensor_bool_arg(v[3], false, &create) || !tensor_bool_arg(v[2], create, &retain)) return NULL;
+    if (v[1] && v[1] != Py_None && !(seed = tensor_arg(v[1], "backward", "gradient", 1)))
+        return NULL;
+    if (!tensor_bool_arg(v[3], false, &create) || !tensor_bool_arg(v[2], create, &retain))
+        return NULL;
     tensor *inputs[64];
-    grad_request r = {.roots = &root, .seeds = &seed, .nroots = 1, .retain_graph = retain, .create_graph = create};
+    grad_request r = {.roots = &root,
+                      .seeds = &seed,
+                      .nroots = 1,
+                      .retain_graph = retain,
+                      .create_graph = create};
     if (v[4] && v[4] != Py_None) {
         PyObject *list = tensor_check(v[4]) ? PyTuple_Pack(1, v[4]) : PySequence_Tuple(v[4]);
         if (!list) return NULL;
         Py_ssize_t n = PyTuple_GET_SIZE(list);
         bool ok = n > 0 && n <= 64;
-        if (!ok) PyErr_SetString(PyExc_RuntimeError, "'inputs' argument to backward() must hold 1 to 64 tensors");
+        if (!ok)
+            PyErr_SetString(PyExc_RuntimeError,
+                            "'inputs' argument to backward() must hold 1 to 64 tensors");
         for (Py_ssize_t i = 0; ok && i < n; i++)
-            ok = (inputs[i] = tensor_arg(PyTuple_GET_ITEM(list, i), "backward", "inputs", 4)) != NULL;
+            ok = (inputs[i] = tensor_arg(PyTuple_GET_ITEM(list, i), "backward", "inputs", 4)) !=
+                 NULL;
         Py_DECREF(list); /* the caller's sequence keeps the tensors */
         if (!ok) return NULL;
         r.inputs = inputs;
@@ -217,25 +241,34 @@ static tensor **tensor_list(PyObject *tuple, bool none, const char *name) { /* P
 static PyObject *autograd_grad(PyObject *module, PyObject *args) {
     PyObject *outputs, *inputs, *seeds;
     int retain, create, unused;
-    if (!PyArg_ParseTuple(args, "O!OO!ppp:_grad", &PyTuple_Type, &outputs, &inputs, &PyTuple_Type, &seeds, &retain,
-                          &create, &unused))
+    if (!PyArg_ParseTuple(args, "O!OO!ppp:_grad", &PyTuple_Type, &outputs, &inputs, &PyTuple_Type,
+                          &seeds, &retain, &create, &unused))
         return NULL;
     Py_ssize_t n = PyTuple_GET_SIZE(outputs), m = inputs == Py_None ? 0 : PyTuple_GET_SIZE(inputs);
-    tensor **roots = tensor_list(outputs, false, "grad"), **grads = roots ? tensor_list(seeds, true, "grad") : NULL;
+    tensor **roots = tensor_list(outputs, false, "grad"),
+           **grads = roots ? tensor_list(seeds, true, "grad") : NULL;
     tensor **wanted = grads && m ? tensor_list(inputs, false, "grad") : NULL;
     tensor **results = PyMem_Calloc((size_t)m + 1, sizeof *results);
     PyObject *r = NULL;
     if (roots && grads && results && (wanted || !m)) {
-        grad_request q = {.roots = roots, .seeds = grads, .nroots = (int)n, .retain_graph = retain,
-                          .create_graph = create, .inputs = wanted, .ninputs = (int)m, .allow_unused = unused,
+        grad_request q = {.roots = roots,
+                          .seeds = grads,
+                          .nroots = (int)n,
+                          .retain_graph = retain,
+                          .create_graph = create,
+                          .inputs = wanted,
+                          .ninputs = (int)m,
+                          .allow_unused = unused,
                           .results = m ? results : NULL};
         if (binding_ok(grad_backward(&q))) {
             r = PyTuple_New(m);
             for (Py_ssize_t i = 0; r && i < m; i++) {
                 PyObject *o = results[i] ? tensor_wrap(results[i]) : Py_NewRef(Py_None);
                 results[i] = NULL;
-                if (!o) Py_CLEAR(r);
-                else PyTuple_SET_ITEM(r, i, o);
+                if (!o)
+                    Py_CLEAR(r);
+                else
+                    PyTuple_SET_ITEM(r, i, o);
             }
         }
         for (Py_ssize_t i = 0; i < m; i++) tensor_unref(results[i]);
@@ -270,8 +303,10 @@ static PyObject *op_requires_grad_(PyObject **v) {
     if (!tensor_bool_arg(v[1], true, &on)) return NULL;
     return tensor_same(tensor_set_requires_grad(tensor_of(v[0]), on), v[0]);
 }
-TENSOR_SIGNATURE(requires_grad_, 1, 2, "input", "requires_grad") TENSOR_METHOD(requires_grad_, op_requires_grad_)
-static PyObject *method_retain_grad(PyObject *o, PyObject *unused) {
+TENSOR_SIGNATURE(requires_grad_, 1, 2, "input", "requires_grad")
+TENSOR_METHOD(requires_grad_,
+              op_requires_grad_) static PyObject *method_retain_grad(PyObject *o,
+                                                                     PyObject *unused) {
     if (!binding_ok(tensor_retain_grad(tensor_of(o)))) return NULL;
     Py_RETURN_NONE;
 }
@@ -300,9 +335,11 @@ static simt_status call_hook(void *object, tensor *g, tensor **out) {
     Py_XDECREF(arg);
     if (!r) return pending_error();
     simt_status s = SIMT_OK;
-    if (tensor_check(r)) *out = tensor_ref(tensor_of(r));
+    if (tensor_check(r))
+        *out = tensor_ref(tensor_of(r));
     else if (r != Py_None) {
-        PyErr_Format(PyExc_TypeError, "expected Variable, but hook returned '%s'", Py_TYPE(r)->tp_name);
+        PyErr_Format(PyExc_TypeError, "expected Variable, but hook returned '%s'",
+                     Py_TYPE(r)->tp_name);
         s = pending_error();
     }
     Py_DECREF(r);
@@ -316,8 +353,10 @@ static simt_status apply_function(grad_node *n, tensor *const *out, tensor **in)
     PyObject *args = PyTuple_New(n->nout);
     for (int i = 0; args && i < n->nout; i++) {
         PyObject *o = out[i] ? tensor_wrap(tensor_ref(out[i])) : Py_NewRef(Py_None);
-        if (!o) Py_CLEAR(args);
-        else PyTuple_SET_ITEM(args, i, o);
+        if (!o)
+            Py_CLEAR(args);
+        else
+            PyTuple_SET_ITEM(args, i, o);
     }
     PyObject *r = args ? PyObject_CallOneArg((PyObject *)n->object, args) : NULL;
     Py_XDECREF(args);
@@ -325,15 +364,17 @@ static simt_status apply_function(grad_node *n, tensor *const *out, tensor **in)
     simt_status s = SIMT_OK;
     if (!PyTuple_Check(r) || PyTuple_GET_SIZE(r) != n->nin) {
         PyErr_Format(PyExc_RuntimeError,
-                     "function %s returned an incorrect number of gradients (expected %d, got %zd)", n->name, n->nin,
-                     PyTuple_Check(r) ? PyTuple_GET_SIZE(r) : 1);
+                     "function %s returned an incorrect number of gradients (expected %d, got %zd)",
+                     n->name, n->nin, PyTuple_Check(r) ? PyTuple_GET_SIZE(r) : 1);
         s = pending_error();
     }
     for (int i = 0; s == SIMT_OK && i < n->nin; i++) {
         PyObject *o = PyTuple_GET_ITEM(r, i);
-        if (tensor_check(o) && grad_wants(n, i)) in[i] = tensor_ref(tensor_of(o));
+        if (tensor_check(o) && grad_wants(n, i))
+            in[i] = tensor_ref(tensor_of(o));
         else if (o != Py_None && !tensor_check(o)) {
-            PyErr_Format(PyExc_TypeError, "expected Variable or None (got %s)", Py_TYPE(o)->tp_name);
+            PyErr_Format(PyExc_TypeError, "expected Variable or None (got %s)",
+                         Py_TYPE(o)->tp_name);
             s = pending_error();
         }
     }
@@ -345,8 +386,8 @@ static simt_status apply_function(grad_node *n, tensor *const *out, tensor **in)
  * node's; name must stay alive: it is interned. */
 static PyObject *make_node(PyObject *module, PyObject *args) {
     PyObject *name, *callable, *inputs, *outputs, *skip;
-    if (!PyArg_ParseTuple(args, "UOO!O!O!:_make_node", &name, &callable, &PyTuple_Type, &inputs, &PyTuple_Type,
-                          &outputs, &PyTuple_Type, &skip))
+    if (!PyArg_ParseTuple(args, "UOO!O!O!:_make_node", &name, &callable, &PyTuple_Type, &inputs,
+                          &PyTuple_Type, &outputs, &PyTuple_Type, &skip))
         return NULL;
     Py_INCREF(name);
     PyUnicode_InternInPlace(&name); /* kept for good: node names are few */
@@ -372,7 +413,9 @@ static PyObject *make_node(PyObject *module, PyObject *args) {
 
 /* ---- modes ---- */
 
-static PyObject *is_grad_enabled(PyObject *module, PyObject *unused) { return PyBool_FromLong(grad_enabled); }
+static PyObject *is_grad_enabled(PyObject *module, PyObject *unused) {
+    return PyBool_FromLong(grad_enabled);
+}
 static PyObject *set_grad_enabled(PyObject *module, PyObject *o) { /* returns what it was */
     int on = PyObject_IsTrue(o);
     if (on < 0) return NULL;

@@ -15,7 +15,8 @@ static PyObject *finish_new(array *a, PyObject *requires_grad) {
     }
     if (grad && !dtype_is_float(a->dt)) {
         array_unref(a);
-        PyErr_SetString(PyExc_RuntimeError, "Only Tensors of floating point and complex dtype can require gradients");
+        PyErr_SetString(PyExc_RuntimeError,
+                        "Only Tensors of floating point and complex dtype can require gradients");
         return NULL;
     }
     tensor *t = tensor_new(a);
@@ -27,9 +28,13 @@ static PyObject *finish_new(array *a, PyObject *requires_grad) {
 static PyObject *op_tensor(PyObject **v) { /* data, dtype, device, requires_grad, pin_memory */
     int dt;
     array *a;
-    if (PyUnicode_Check(v[0])) return PyErr_Format(PyExc_TypeError, "new(): invalid data type 'str'");
-    if (!tensor_dtype_arg(v[1], "tensor", &dt) || !tensor_check_device(v[2]) || !binding_start()) return NULL;
-    if (!binding_to_array(v[0], dt >= 0, dt >= 0 ? (dtype)dt : DT_F32, FACE_TORCH, grad_default_float, &a)) return NULL;
+    if (PyUnicode_Check(v[0]))
+        return PyErr_Format(PyExc_TypeError, "new(): invalid data type 'str'");
+    if (!tensor_dtype_arg(v[1], "tensor", &dt) || !tensor_check_device(v[2]) || !binding_start())
+        return NULL;
+    if (!binding_to_array(v[0], dt >= 0, dt >= 0 ? (dtype)dt : DT_F32, FACE_TORCH,
+                          grad_default_float, &a))
+        return NULL;
     return finish_new(a, v[3]);
 }
 TENSOR_SIGNATURE(tensor, 1, 1, "data", "dtype", "device", "requires_grad", "pin_memory")
@@ -39,17 +44,22 @@ TENSOR_FUNCTION(tensor, op_tensor)
 static PyObject *op_as_tensor(PyObject **v) { /* data, dtype, device */
     int dt;
     array *a = NULL;
-    if (!tensor_dtype_arg(v[1], "as_tensor", &dt) || !tensor_check_device(v[2]) || !binding_start()) return NULL;
-    if (tensor_check(v[0])) return tensor_cast_object(v[0], dt >= 0 ? (dtype)dt : tensor_of(v[0])->a->dt, false);
-    int shared = PyList_Check(v[0]) || PyTuple_Check(v[0]) || PyBytes_Check(v[0]) ? 0 : binding_share_memory(v[0], &a);
+    if (!tensor_dtype_arg(v[1], "as_tensor", &dt) || !tensor_check_device(v[2]) || !binding_start())
+        return NULL;
+    if (tensor_check(v[0]))
+        return tensor_cast_object(v[0], dt >= 0 ? (dtype)dt : tensor_of(v[0])->a->dt, false);
+    int shared = PyList_Check(v[0]) || PyTuple_Check(v[0]) || PyBytes_Check(v[0])
+                     ? 0
+                     : binding_share_memory(v[0], &a);
     if (shared < 0) return NULL;
     if (shared && (dt < 0 || a->dt == (dtype)dt)) return tensor_wrap_array(a);
     array_unref(shared ? a : NULL);
     return op_tensor((PyObject *[4]){v[0], v[1], NULL, NULL});
 }
-TENSOR_SIGNATURE(as_tensor, 1, 2, "data", "dtype", "device") TENSOR_FUNCTION(as_tensor, op_as_tensor)
+TENSOR_SIGNATURE(as_tensor, 1, 2, "data", "dtype", "device")
+TENSOR_FUNCTION(as_tensor, op_as_tensor)
 
-static PyObject *from_numpy(PyObject *module, PyObject *o) {
+    static PyObject *from_numpy(PyObject *module, PyObject *o) {
     array *a;
     if (strcmp(Py_TYPE(o)->tp_name, "numpy.ndarray") != 0) {
         PyErr_Format(PyExc_TypeError, "expected np.ndarray (got %s)", Py_TYPE(o)->tp_name);
@@ -61,7 +71,8 @@ static PyObject *from_numpy(PyObject *module, PyObject *o) {
     if (shared) return tensor_wrap_array(a);
     PyObject *dt = PyObject_GetAttrString(o, "dtype");
     PyErr_Format(PyExc_TypeError,
-                 "can't convert np.ndarray of type numpy.%S. The only supported types are: float64, float32, float16, "
+                 "can't convert np.ndarray of type numpy.%S. The only supported types are: "
+                 "float64, float32, float16, "
                  "int64, int32, int16, int8, uint64, uint32, uint16, uint8, and bool.",
                  dt);
     Py_XDECREF(dt);
@@ -81,11 +92,13 @@ static PyObject *from_bytes(PyObject *module, PyObject *args) {
     int ndim, dt;
     if (!PyArg_ParseTuple(args, "y*OO:_from_bytes", &data, &type, &size)) return NULL;
     array *a = NULL;
-    bool ok = tensor_dtype_arg(type, "_from_bytes", &dt) && dt >= 0 && binding_to_shape(size, "size", shape, &ndim) &&
-              binding_start() && binding_ok(array_check_shape(shape, ndim, (dtype)dt, &count));
+    bool ok = tensor_dtype_arg(type, "_from_bytes", &dt) && dt >= 0 &&
+              binding_to_shape(size, "size", shape, &ndim) && binding_start() &&
+              binding_ok(array_check_shape(shape, ndim, (dtype)dt, &count));
     int64_t step = ok ? (int64_t)dtype_bytes((dtype)dt) : 0;
     if (ok && count * step != data.len) {
-        PyErr_Format(PyExc_ValueError, "%zd bytes for a tensor of %lld", data.len, (long long)(count * step));
+        PyErr_Format(PyExc_ValueError, "%zd bytes for a tensor of %lld", data.len,
+                     (long long)(count * step));
         ok = false;
     }
     for (int i = ok ? ndim - 1 : -1; i >= 0; i--) {
@@ -98,7 +111,8 @@ static PyObject *from_bytes(PyObject *module, PyObject *args) {
 }
 static PyObject *method__to_bytes(PyObject *o, PyObject *unused) {
     array *a = tensor_of(o)->a;
-    PyObject *bytes = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)(a->size * (int64_t)dtype_bytes(a->dt)));
+    PyObject *bytes =
+        PyBytes_FromStringAndSize(NULL, (Py_ssize_t)(a->size * (int64_t)dtype_bytes(a->dt)));
     if (bytes && !binding_ok(array_copy_out(a, PyBytes_AS_STRING(bytes)))) Py_CLEAR(bytes);
     return bytes;
 }
@@ -120,9 +134,13 @@ static bool check_size(const int64_t *shape, int ndim, dtype dt, const char *nam
     bool overflow = false;
     for (int i = 0; i < ndim; i++) {
         if (shape[i] < 0) {
-            if (strcmp(name, "zeros") == 0 || strcmp(name, "ones") == 0 || strcmp(name, "empty") == 0 || strcmp(name, "full") == 0)
+            if (strcmp(name, "zeros") == 0 || strcmp(name, "ones") == 0 ||
+                strcmp(name, "empty") == 0 || strcmp(name, "full") == 0)
                 PyErr_Format(PyExc_RuntimeError, "%s: Dimension size must be non-negative.", name);
-            else PyErr_Format(PyExc_RuntimeError, "Trying to create tensor with negative dimension %lld", (long long)shape[i]);
+            else
+                PyErr_Format(PyExc_RuntimeError,
+                             "Trying to create tensor with negative dimension %lld",
+                             (long long)shape[i]);
             return false;
         }
         overflow |= __builtin_mul_overflow(bytes, shape[i] ? shape[i] : 1, &bytes);
@@ -140,21 +158,25 @@ static PyObject *op_full(PyObject **v) {
     int ndim, dt;
     array *a;
     const char *name = PyUnicode_AsUTF8(v[0]);
-    if (!name || !tensor_dtype_arg(v[3], name, &dt) || !tensor_check_device(v[4]) || !binding_start()) return NULL;
+    if (!name || !tensor_dtype_arg(v[3], name, &dt) || !tensor_check_device(v[4]) ||
+        !binding_start())
+        return NULL;
     scalar value = {.kind = 'I'};
     bool clear = v[2] != Py_None;
     if (!binding_to_shape(v[1], "size", shape, &ndim)) return NULL;
     if (clear && binding_to_scalar(v[2], &value) <= 0) {
         if (!PyErr_Occurred())
-            PyErr_Format(PyExc_TypeError, "%s(): argument 'fill_value' must be a number, not %s", name,
-                         Py_TYPE(v[2])->tp_name);
+            PyErr_Format(PyExc_TypeError, "%s(): argument 'fill_value' must be a number, not %s",
+                         name, Py_TYPE(v[2])->tp_name);
         return NULL;
     }
-    dtype type = dt >= 0 ? (dtype)dt
+    dtype type = dt >= 0                                          ? (dtype)dt
                  : strcmp(name, "full") != 0 || value.kind == 'F' ? grad_default_float
-                 : value.kind == 'B' ? DT_BOOL : DT_I64;
+                 : value.kind == 'B'                              ? DT_BOOL
+                                                                  : DT_I64;
     if (!check_size(shape, ndim, type, name)) return NULL;
-    simt_status s = clear ? array_full(type, shape, ndim, value, &a) : array_empty(type, shape, ndim, &a);
+    simt_status s =
+        clear ? array_full(type, shape, ndim, value, &a) : array_empty(type, shape, ndim, &a);
     return binding_ok(s) ? finish_new(a, v[5]) : NULL;
 }
 TENSOR_SIGNATURE(_full, 3, 6, "name", "size", "value", "dtype", "device", "requires_grad")
@@ -167,7 +189,9 @@ static PyObject *op_arange(PyObject **v) {
     bool floating = false;
     for (int i = 0; i < 3; i++) {
         if (binding_to_scalar(v[i], &s[i]) <= 0) {
-            if (!PyErr_Occurred()) PyErr_Format(PyExc_TypeError, "arange(): arguments must be Number, not %s", Py_TYPE(v[i])->tp_name);
+            if (!PyErr_Occurred())
+                PyErr_Format(PyExc_TypeError, "arange(): arguments must be Number, not %s",
+                             Py_TYPE(v[i])->tp_name);
             return NULL;
         }
         floating |= s[i].kind == 'F';
@@ -176,9 +200,11 @@ static PyObject *op_arange(PyObject **v) {
     double d[3];
     for (int i = 0; i < 3; i++) d[i] = s[i].kind == 'F' ? s[i].f : (double)s[i].i;
     if (d[2] == 0) return PyErr_Format(PyExc_RuntimeError, "step must be nonzero");
-    if (!isfinite(d[0]) || !isfinite(d[1])) return PyErr_Format(PyExc_RuntimeError, "unsupported range: %S -> %S", v[0], v[1]);
+    if (!isfinite(d[0]) || !isfinite(d[1]))
+        return PyErr_Format(PyExc_RuntimeError, "unsupported range: %S -> %S", v[0], v[1]);
     if ((d[2] > 0) != (d[1] >= d[0]) && d[0] != d[1])
-        return PyErr_Format(PyExc_RuntimeError, "upper bound and lower bound inconsistent with step sign");
+        return PyErr_Format(PyExc_RuntimeError,
+                            "upper bound and lower bound inconsistent with step sign");
     double count = ceil((d[1] - d[0]) / d[2]);
     if (!floating) {
         __int128 span = (__int128)s[1].i - s[0].i, step = s[2].i;
@@ -186,46 +212,59 @@ static PyObject *op_arange(PyObject **v) {
         count = exact > 0 ? (double)exact : 0;
     }
     dtype type = dt >= 0 ? (dtype)dt : floating ? grad_default_float : DT_I64;
-    if (count > 1e15) return PyErr_Format(PyExc_RuntimeError, "Storage size calculation overflowed with sizes=[%lld]", (long long)count);
+    if (count > 1e15)
+        return PyErr_Format(PyExc_RuntimeError,
+                            "Storage size calculation overflowed with sizes=[%lld]",
+                            (long long)count);
     if (floating || dtype_is_float(type)) {
         s[0] = (scalar){.kind = 'F', .f = d[0]};
         s[2] = (scalar){.kind = 'F', .f = d[2]};
     }
     array *a;
-    return binding_ok(array_arange(type, s[0], s[2], (int64_t)count, &a)) ? tensor_wrap_array(a) : NULL;
+    return binding_ok(array_arange(type, s[0], s[2], (int64_t)count, &a)) ? tensor_wrap_array(a)
+                                                                          : NULL;
 }
-TENSOR_SIGNATURE(_arange, 4, 4, "start", "end", "step", "dtype") TENSOR_FUNCTION(_arange, op_arange)
+TENSOR_SIGNATURE(_arange, 4, 4, "start", "end", "step", "dtype")
+TENSOR_FUNCTION(_arange, op_arange)
 
-static PyObject *op_linspace(PyObject **v) { /* start, end, steps, dtype */
+    static PyObject *op_linspace(PyObject **v) { /* start, end, steps, dtype */
     double start, end;
     int64_t count;
     int dt;
     array *a;
     if (!tensor_double_arg(v[0], 0, "start", &start) || !tensor_double_arg(v[1], 0, "end", &end) ||
-        !binding_to_int64(v[2], &count) || !tensor_dtype_arg(v[3], "linspace", &dt) || !binding_start())
+        !binding_to_int64(v[2], &count) || !tensor_dtype_arg(v[3], "linspace", &dt) ||
+        !binding_start())
         return NULL;
     if (count < 0) return PyErr_Format(PyExc_RuntimeError, "number of steps must be non-negative");
     dtype type = dt >= 0 ? (dtype)dt : grad_default_float;
-    return binding_ok(array_linspace(type, start, end, count, true, &a)) ? tensor_wrap_array(a) : NULL;
+    return binding_ok(array_linspace(type, start, end, count, true, &a)) ? tensor_wrap_array(a)
+                                                                         : NULL;
 }
-TENSOR_SIGNATURE(_linspace, 3, 4, "start", "end", "steps", "dtype") TENSOR_FUNCTION(_linspace, op_linspace)
+TENSOR_SIGNATURE(_linspace, 3, 4, "start", "end", "steps", "dtype")
+TENSOR_FUNCTION(_linspace, op_linspace)
 
-static PyObject *op_eye(PyObject **v) { /* n, m, dtype */
+    static PyObject *op_eye(PyObject **v) { /* n, m, dtype */
     int64_t n, m;
     int dt;
     array *a;
-    if (!binding_to_int64(v[0], &n) || !tensor_int_arg(v[1], n, &m) || !tensor_dtype_arg(v[2], "eye", &dt) ||
-        !binding_start())
+    if (!binding_to_int64(v[0], &n) || !tensor_int_arg(v[1], n, &m) ||
+        !tensor_dtype_arg(v[2], "eye", &dt) || !binding_start())
         return NULL;
-    if (n < 0 || m < 0) return PyErr_Format(PyExc_RuntimeError, "n must be greater or equal to 0, got %lld", (long long)(n < 0 ? n : m));
-    return binding_ok(array_eye(dt >= 0 ? (dtype)dt : grad_default_float, n, m, 0, &a)) ? tensor_wrap_array(a) : NULL;
+    if (n < 0 || m < 0)
+        return PyErr_Format(PyExc_RuntimeError, "n must be greater or equal to 0, got %lld",
+                            (long long)(n < 0 ? n : m));
+    return binding_ok(array_eye(dt >= 0 ? (dtype)dt : grad_default_float, n, m, 0, &a))
+               ? tensor_wrap_array(a)
+               : NULL;
 }
-TENSOR_SIGNATURE(_eye, 1, 3, "n", "m", "dtype") TENSOR_FUNCTION(_eye, op_eye)
+TENSOR_SIGNATURE(_eye, 1, 3, "n", "m", "dtype")
+TENSOR_FUNCTION(_eye, op_eye)
 
-/* ---- random ---- */
+    /* ---- random ---- */
 
-/* _random(kind, size, a, b, dtype, generator, requires_grad): rand [a, b), normal(a, b), int [a, b), permutation of a */
-static PyObject *op_random(PyObject **v) {
+    /* _random(kind, size, a, b, dtype, generator, requires_grad): rand [a, b), normal(a, b), int [a, b), permutation of a */
+    static PyObject *op_random(PyObject **v) {
     int64_t shape[ARRAY_MAX_NDIM];
     int ndim, dt;
     array *a = NULL;
@@ -242,21 +281,28 @@ static PyObject *op_random(PyObject **v) {
         if (!binding_to_int64(v[2], &low) || !tensor_int_arg(v[3], 0, &high)) return NULL;
         bool cast = dtype_is_float(type) || type == DT_BOOL;
         if (*kind == 'i' && low >= high)
-            return PyErr_Format(PyExc_RuntimeError,
-                                "random_ expects 'from' to be less than 'to', but got from=%lld >= to=%lld",
-                                (long long)low, (long long)high);
-        if (*kind == 'p' && low < 0) return PyErr_Format(PyExc_RuntimeError, "n must be non-negative, got %lld", (long long)low);
-        s = *kind == 'i' ? array_random_integers(r, cast ? DT_I64 : type, low, high, shape, ndim, &raw)
-                         : array_random_permutation(r, low, &raw);
+            return PyErr_Format(
+                PyExc_RuntimeError,
+                "random_ expects 'from' to be less than 'to', but got from=%lld >= to=%lld",
+                (long long)low, (long long)high);
+        if (*kind == 'p' && low < 0)
+            return PyErr_Format(PyExc_RuntimeError, "n must be non-negative, got %lld",
+                                (long long)low);
+        s = *kind == 'i'
+                ? array_random_integers(r, cast ? DT_I64 : type, low, high, shape, ndim, &raw)
+                : array_random_permutation(r, low, &raw);
         if (s == SIMT_OK && raw->dt != type) {
             s = array_astype(raw, type, &a);
             array_unref(raw);
-        } else a = raw;
+        } else
+            a = raw;
     } else {
         double x, y;
-        if (!tensor_double_arg(v[2], 0, "from", &x) || !tensor_double_arg(v[3], 1, "to", &y)) return NULL;
+        if (!tensor_double_arg(v[2], 0, "from", &x) || !tensor_double_arg(v[3], 1, "to", &y))
+            return NULL;
         if (!dtype_is_float(type))
-            return PyErr_Format(PyExc_RuntimeError, "\"%s\" not implemented for '%s'", kind, dtype_torch_name(type));
+            return PyErr_Format(PyExc_RuntimeError, "\"%s\" not implemented for '%s'", kind,
+                                dtype_torch_name(type));
         bool half = type == DT_F16 || type == DT_BF16;
         dtype make = half ? DT_F32 : type;
         s = *kind == 'n' ? array_random_normal(r, make, x, y, shape, ndim, &raw)
@@ -264,7 +310,8 @@ static PyObject *op_random(PyObject **v) {
         if (s == SIMT_OK && half) {
             s = array_astype(raw, type, &a);
             array_unref(raw);
-        } else a = raw;
+        } else
+            a = raw;
     }
     return binding_ok(s) ? finish_new(a, v[6]) : NULL;
 }
@@ -276,14 +323,20 @@ static PyObject *randomise(PyObject **v, bool normal) {
     tensor *t = tensor_of(v[0]);
     double a, b;
     random_state *r = tensor_generator_state(v[3]);
-    if (!r || !tensor_double_arg(v[1], 0, "mean", &a) || !tensor_double_arg(v[2], 1, "std", &b)) return NULL;
-    if (normal && b < 0) return PyErr_Format(PyExc_RuntimeError, "normal expects std >= 0.0, but found std %S", v[2]);
+    if (!r || !tensor_double_arg(v[1], 0, "mean", &a) || !tensor_double_arg(v[2], 1, "std", &b))
+        return NULL;
+    if (normal && b < 0)
+        return PyErr_Format(PyExc_RuntimeError, "normal expects std >= 0.0, but found std %S",
+                            v[2]);
     if (!normal && a > b)
-        return PyErr_Format(PyExc_RuntimeError, "uniform_ expects to return a [from, to) range, but found from=%S > to=%S",
-                            v[1] ? v[1] : Py_None, v[2] ? v[2] : Py_None);
+        return PyErr_Format(
+            PyExc_RuntimeError,
+            "uniform_ expects to return a [from, to) range, but found from=%S > to=%S",
+            v[1] ? v[1] : Py_None, v[2] ? v[2] : Py_None);
     if (!dtype_is_float(t->a->dt))
         return PyErr_Format(PyExc_NotImplementedError, "\"%s\" not implemented for '%s'",
-                            normal ? "normal_kernel_cpu" : "check_uniform_bounds", dtype_torch_name(t->a->dt));
+                            normal ? "normal_kernel_cpu" : "check_uniform_bounds",
+                            dtype_torch_name(t->a->dt));
     dtype make = t->a->dt == DT_F64 ? DT_F64 : DT_F32;
     array *fresh = NULL;
     simt_status s = grad_check_inplace(t);
@@ -297,30 +350,37 @@ static PyObject *randomise(PyObject **v, bool normal) {
 }
 static PyObject *op_normal_(PyObject **v) { return randomise(v, true); }
 static PyObject *op_uniform_(PyObject **v) { return randomise(v, false); }
-TENSOR_SIGNATURE(normal_, 1, 3, "input", "mean", "std", "generator") TENSOR_METHOD(normal_, op_normal_)
-TENSOR_SIGNATURE(uniform_, 1, 3, "input", "from", "to", "generator") TENSOR_METHOD(uniform_, op_uniform_)
+TENSOR_SIGNATURE(normal_, 1, 3, "input", "mean", "std", "generator")
+TENSOR_METHOD(normal_, op_normal_)
+    TENSOR_SIGNATURE(uniform_, 1, 3, "input", "from", "to", "generator")
+        TENSOR_METHOD(uniform_, op_uniform_)
 
-/* ---- facts ---- */
+    /* ---- facts ---- */
 
-static PyObject *op_size(PyObject **v) {
+    static PyObject *op_size(PyObject **v) {
     tensor *t = tensor_of(v[0]);
     int axis;
     if (!v[1] || v[1] == Py_None) return tensor_size_object(t->a->shape, t->a->ndim);
     if (!tensor_dim(v[1], t->a->ndim, &axis)) return NULL;
     return t->a->ndim ? PyLong_FromLongLong(t->a->shape[axis]) : tensor_size_object(NULL, 0);
 }
-TENSOR_SIGNATURE(size, 1, 2, "input", "dim") TENSOR_METHOD(size, op_size)
-static PyObject *op_stride(PyObject **v) {
+TENSOR_SIGNATURE(size, 1, 2, "input", "dim")
+TENSOR_METHOD(size, op_size) static PyObject *op_stride(PyObject **v) {
     tensor *t = tensor_of(v[0]);
     int64_t strides[ARRAY_MAX_NDIM];
     int axis;
-    for (int i = 0; i < t->a->ndim; i++) strides[i] = t->a->strides[i] / (int64_t)dtype_bytes(t->a->dt);
+    for (int i = 0; i < t->a->ndim; i++)
+        strides[i] = t->a->strides[i] / (int64_t)dtype_bytes(t->a->dt);
     if (!v[1] || v[1] == Py_None) return binding_from_shape(strides, t->a->ndim);
     return tensor_dim(v[1], t->a->ndim, &axis) ? PyLong_FromLongLong(strides[axis]) : NULL;
 }
-TENSOR_SIGNATURE(stride, 1, 2, "input", "dim") TENSOR_METHOD(stride, op_stride)
-static PyObject *method_dim(PyObject *o, PyObject *unused) { return PyLong_FromLong(tensor_of(o)->a->ndim); }
-static PyObject *method_numel(PyObject *o, PyObject *unused) { return PyLong_FromLongLong(tensor_of(o)->a->size); }
+TENSOR_SIGNATURE(stride, 1, 2, "input", "dim")
+TENSOR_METHOD(stride, op_stride) static PyObject *method_dim(PyObject *o, PyObject *unused) {
+    return PyLong_FromLong(tensor_of(o)->a->ndim);
+}
+static PyObject *method_numel(PyObject *o, PyObject *unused) {
+    return PyLong_FromLongLong(tensor_of(o)->a->size);
+}
 static PyObject *function_numel(PyObject *module, PyObject *o) {
     tensor *t = tensor_arg(o, "numel", "input", 1);
     return t ? PyLong_FromLongLong(t->a->size) : NULL;
@@ -332,13 +392,18 @@ static PyObject *method_storage_offset(PyObject *o, PyObject *unused) {
     const array *a = tensor_of(o)->a;
     return PyLong_FromLongLong(a->offset / (int64_t)dtype_bytes(a->dt));
 }
-static PyObject *op_is_contiguous(PyObject **v) { return PyBool_FromLong(array_is_contiguous(tensor_of(v[0])->a)); }
-TENSOR_SIGNATURE(is_contiguous, 1, 1, "input", "memory_format") TENSOR_METHOD(is_contiguous, op_is_contiguous)
-static PyObject *method_is_floating_point(PyObject *o, PyObject *unused) {
+static PyObject *op_is_contiguous(PyObject **v) {
+    return PyBool_FromLong(array_is_contiguous(tensor_of(v[0])->a));
+}
+TENSOR_SIGNATURE(is_contiguous, 1, 1, "input", "memory_format")
+TENSOR_METHOD(is_contiguous,
+              op_is_contiguous) static PyObject *method_is_floating_point(PyObject *o,
+                                                                          PyObject *unused) {
     return PyBool_FromLong(dtype_is_float(tensor_of(o)->a->dt));
 }
 static PyObject *function_is_floating_point(PyObject *module, PyObject *o) {
-    return tensor_arg(o, "is_floating_point", "input", 1) ? method_is_floating_point(o, NULL) : NULL;
+    return tensor_arg(o, "is_floating_point", "input", 1) ? method_is_floating_point(o, NULL)
+                                                          : NULL;
 }
 static PyObject *method_is_complex(PyObject *o, PyObject *unused) { Py_RETURN_FALSE; }
 static PyObject *method_data_ptr(PyObject *o, PyObject *unused) {
@@ -346,7 +411,8 @@ static PyObject *method_data_ptr(PyObject *o, PyObject *unused) {
     return binding_ok(array_expose(a)) ? PyLong_FromVoidPtr(array_data(a)) : NULL;
 }
 static PyObject *method_same_storage(PyObject *o, PyObject *other) {
-    return PyBool_FromLong(tensor_check(other) && tensor_of(o)->a->store == tensor_of(other)->a->store);
+    return PyBool_FromLong(tensor_check(other) &&
+                           tensor_of(o)->a->store == tensor_of(other)->a->store);
 }
 
 /* ---- to Python and NumPy ---- */
@@ -355,11 +421,14 @@ static PyObject *method_item(PyObject *o, PyObject *unused) {
     array *a = tensor_of(o)->a;
     scalar s;
     if (a->size != 1)
-        return PyErr_Format(PyExc_RuntimeError, "a Tensor with %lld elements cannot be converted to Scalar",
+        return PyErr_Format(PyExc_RuntimeError,
+                            "a Tensor with %lld elements cannot be converted to Scalar",
                             (long long)a->size);
     return binding_ok(array_item(a, &s)) ? binding_from_scalar(s) : NULL;
 }
-static PyObject *method_tolist(PyObject *o, PyObject *unused) { return binding_tolist(tensor_of(o)->a); }
+static PyObject *method_tolist(PyObject *o, PyObject *unused) {
+    return binding_tolist(tensor_of(o)->a);
+}
 
 static PyObject *share_with_numpy(array *a) {
     PyObject *numpy = PyImport_ImportModule("numpy");
@@ -374,12 +443,12 @@ static PyObject *op_numpy(PyObject **v) {
     bool force;
     if (!tensor_bool_arg(v[1], false, &force)) return NULL;
     if (t->requires_grad && !force)
-        return PyErr_Format(PyExc_RuntimeError,
-                            "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.");
+        return PyErr_Format(PyExc_RuntimeError, "Can't call numpy() on Tensor that requires grad. "
+                                                "Use tensor.detach().numpy() instead.");
     return share_with_numpy(t->a);
 }
-TENSOR_SIGNATURE(numpy, 1, 1, "input", "force") TENSOR_METHOD(numpy, op_numpy)
-static PyObject *op___array__(PyObject **v) { /* dtype, copy */
+TENSOR_SIGNATURE(numpy, 1, 1, "input", "force")
+TENSOR_METHOD(numpy, op_numpy) static PyObject *op___array__(PyObject **v) { /* dtype, copy */
     PyObject *r = op_numpy((PyObject *[2]){v[0], NULL});
     if (!r) return NULL;
     PyObject *cast = r;
@@ -394,16 +463,20 @@ static PyObject *op___array__(PyObject **v) { /* dtype, copy */
     }
     return cast;
 }
-TENSOR_SIGNATURE(__array__, 1, 2, "input", "dtype", "copy") TENSOR_METHOD(__array__, op___array__)
-static PyObject *op___dlpack__(PyObject **v) {
+TENSOR_SIGNATURE(__array__, 1, 2, "input", "dtype", "copy")
+TENSOR_METHOD(__array__, op___array__) static PyObject *op___dlpack__(PyObject **v) {
     tensor *t = tensor_of(v[0]);
     if (t->requires_grad)
         return PyErr_Format(PyExc_BufferError,
                             "Can't export tensors that require gradient, use tensor.detach()");
     return binding_to_dlpack(t->a, v[2] && v[2] != Py_None);
 }
-TENSOR_SIGNATURE(__dlpack__, 1, 1, "input", "stream", "max_version", "dl_device", "copy") TENSOR_METHOD(__dlpack__, op___dlpack__)
-static PyObject *method___dlpack_device__(PyObject *o, PyObject *unused) { return Py_BuildValue("(ii)", 1, 0); }
+TENSOR_SIGNATURE(__dlpack__, 1, 1, "input", "stream", "max_version", "dl_device", "copy")
+TENSOR_METHOD(__dlpack__,
+              op___dlpack__) static PyObject *method___dlpack_device__(PyObject *o,
+                                                                       PyObject *unused) {
+    return Py_BuildValue("(ii)", 1, 0);
+}
 
 /* ---- casts and copies ---- */
 
@@ -413,12 +486,13 @@ PyObject *tensor_cast_object(PyObject *o, dtype dt, bool copy) {
     return tensor_result(t->a->dt == dt ? grad_clone(t, &out) : grad_cast(t, dt, &out), out);
 }
 
-#define CASTS(X)                                                                                                 \
-    X(float, DT_F32) X(double, DT_F64) X(half, DT_F16) X(bfloat16, DT_BF16) X(int, DT_I32) X(long, DT_I64)     \
-    X(short, DT_I16) X(char, DT_I8) X(byte, DT_U8) X(bool, DT_BOOL)
-#define X(name, dt)                                                                    \
+#define CASTS(X)                                                                          \
+    X(float, DT_F32)                                                                      \
+    X(double, DT_F64) X(half, DT_F16) X(bfloat16, DT_BF16) X(int, DT_I32) X(long, DT_I64) \
+        X(short, DT_I16) X(char, DT_I8) X(byte, DT_U8) X(bool, DT_BOOL)
+#define X(name, dt)                                                                                \
     static PyObject *cast_##name(PyObject *o, PyObject *const *args, Py_ssize_t n, PyObject *kw) { \
-        return tensor_cast_object(o, dt, false);                                       \
+        return tensor_cast_object(o, dt, false);                                                   \
     }
 CASTS(X)
 #undef X
@@ -427,16 +501,24 @@ CASTS(X)
 static PyObject *op_to(PyObject **v) {
     PyObject *device = v[4], *type = v[5];
     bool copy;
-    if (!tensor_bool_arg(v[6] ? v[6] : v[3] && PyBool_Check(v[3]) && Py_IS_TYPE(v[1], &tensor_dtype_type) ? v[3] : NULL, false, &copy)) return NULL;
+    if (!tensor_bool_arg(v[6] ? v[6]
+                         : v[3] && PyBool_Check(v[3]) && Py_IS_TYPE(v[1], &tensor_dtype_type)
+                             ? v[3]
+                             : NULL,
+                         false, &copy))
+        return NULL;
     if (v[1] && tensor_check(v[1])) return tensor_cast_object(v[0], tensor_of(v[1])->a->dt, copy);
-    if (v[1] && Py_IS_TYPE(v[1], &tensor_dtype_type)) type = v[1];
-    else if (v[1] && v[1] != Py_None) device = v[1];
+    if (v[1] && Py_IS_TYPE(v[1], &tensor_dtype_type))
+        type = v[1];
+    else if (v[1] && v[1] != Py_None)
+        device = v[1];
     if (v[2] && Py_IS_TYPE(v[2], &tensor_dtype_type)) type = v[2];
     int dt;
     if (!tensor_check_device(device) || !tensor_dtype_arg(type, "to", &dt)) return NULL;
     return tensor_cast_object(v[0], dt >= 0 ? (dtype)dt : tensor_of(v[0])->a->dt, copy);
 }
-TENSOR_SIGNATURE(to, 1, 4, "input", "_1", "_2", "_3", "device", "dtype", "copy", "non_blocking", "other", "memory_format")
+TENSOR_SIGNATURE(to, 1, 4, "input", "_1", "_2", "_3", "device", "dtype", "copy", "non_blocking",
+                 "other", "memory_format")
 TENSOR_METHOD(to, op_to)
 
 static PyObject *op_type(PyObject **v) {
@@ -446,7 +528,8 @@ static PyObject *op_type(PyObject **v) {
         for (int i = 0; i < DT_COUNT; i++) {
             char name[40];
             snprintf(name, sizeof name, "torch.%sTensor", dtype_torch_name((dtype)i));
-            if (strcmp(name, PyUnicode_AsUTF8(v[1])) == 0) return tensor_cast_object(v[0], (dtype)i, false);
+            if (strcmp(name, PyUnicode_AsUTF8(v[1])) == 0)
+                return tensor_cast_object(v[0], (dtype)i, false);
         }
         return PyErr_Format(PyExc_ValueError, "invalid type: '%U'", v[1]);
     }
@@ -454,14 +537,17 @@ static PyObject *op_type(PyObject **v) {
     if (!tensor_dtype_arg(v[1], "type", &dt)) return NULL;
     return tensor_cast_object(v[0], (dtype)dt, false);
 }
-TENSOR_SIGNATURE(type, 1, 3, "input", "dtype", "non_blocking") TENSOR_METHOD(type, op_type)
-static PyObject *op_type_as(PyObject **v) {
+TENSOR_SIGNATURE(type, 1, 3, "input", "dtype", "non_blocking")
+TENSOR_METHOD(type, op_type) static PyObject *op_type_as(PyObject **v) {
     tensor *other = tensor_arg(v[1], "type_as", "other", 1);
     return other ? tensor_cast_object(v[0], other->a->dt, false) : NULL;
 }
-TENSOR_SIGNATURE(type_as, 2, 2, "input", "other") TENSOR_METHOD(type_as, op_type_as)
+TENSOR_SIGNATURE(type_as, 2, 2, "input", "other")
+TENSOR_METHOD(type_as, op_type_as)
 
-static PyObject *method_cpu(PyObject *o, PyObject *const *args, Py_ssize_t n, PyObject *kw) { return Py_NewRef(o); }
+    static PyObject *method_cpu(PyObject *o, PyObject *const *args, Py_ssize_t n, PyObject *kw) {
+    return Py_NewRef(o);
+}
 static PyObject *method_cuda(PyObject *o, PyObject *const *args, Py_ssize_t n, PyObject *kw) {
     PyObject *cuda = PyUnicode_FromString("cuda");
     if (cuda) tensor_check_device(cuda);
@@ -479,25 +565,30 @@ static PyObject *op_contiguous(PyObject **v) {
     if (array_is_contiguous(t->a)) return Py_NewRef(v[0]);
     return tensor_result(grad_contiguous(t, &out), out);
 }
-TENSOR_SIGNATURE(contiguous, 1, 1, "input", "memory_format") TENSOR_METHOD(contiguous, op_contiguous)
+TENSOR_SIGNATURE(contiguous, 1, 1, "input", "memory_format")
+TENSOR_METHOD(contiguous, op_contiguous)
 
-/* ---- dtypes ---- */
+    /* ---- dtypes ---- */
 
-static PyObject *promote_types(PyObject *module, PyObject *args) {
+    static PyObject *promote_types(PyObject *module, PyObject *args) {
     PyObject *x, *y;
     int a, b;
     if (!PyArg_ParseTuple(args, "OO:promote_types", &x, &y)) return NULL;
-    if (!tensor_dtype_arg(x, "promote_types", &a) || !tensor_dtype_arg(y, "promote_types", &b)) return NULL;
+    if (!tensor_dtype_arg(x, "promote_types", &a) || !tensor_dtype_arg(y, "promote_types", &b))
+        return NULL;
     const graph_type in[2] = {{.dt = (dtype)a}, {.dt = (dtype)b}};
     dtype compute, result;
-    return binding_ok(graph_dtypes(OP_ADD, FACE_TORCH, in, 2, grad_default_float, &compute, &result))
-               ? tensor_dtype_object(result) : NULL;
+    return binding_ok(
+               graph_dtypes(OP_ADD, FACE_TORCH, in, 2, grad_default_float, &compute, &result))
+               ? tensor_dtype_object(result)
+               : NULL;
 }
 static PyObject *result_type(PyObject *module, PyObject *args) {
     graph_type in[2];
     for (int i = 0; i < 2; i++) {
         tensor_value v;
-        if (PyTuple_GET_SIZE(args) != 2) return PyErr_Format(PyExc_TypeError, "result_type() takes 2 arguments");
+        if (PyTuple_GET_SIZE(args) != 2)
+            return PyErr_Format(PyExc_TypeError, "result_type() takes 2 arguments");
         if (!tensor_need_operand(PyTuple_GET_ITEM(args, i), "result_type", &v)) return NULL;
         const array *a = v.v.t ? v.v.t->a : NULL;
         dtype weak = v.v.s.kind == 'F' ? DT_F64 : v.v.s.kind == 'B' ? DT_BOOL : DT_I64;
@@ -505,15 +596,20 @@ static PyObject *result_type(PyObject *module, PyObject *args) {
         tensor_operand_done(&v);
     }
     dtype compute, result;
-    return binding_ok(graph_dtypes(OP_ADD, FACE_TORCH, in, 2, grad_default_float, &compute, &result))
-               ? tensor_dtype_object(result) : NULL;
+    return binding_ok(
+               graph_dtypes(OP_ADD, FACE_TORCH, in, 2, grad_default_float, &compute, &result))
+               ? tensor_dtype_object(result)
+               : NULL;
 }
-static PyObject *get_default_dtype(PyObject *module, PyObject *unused) { return tensor_dtype_object(grad_default_float); }
+static PyObject *get_default_dtype(PyObject *module, PyObject *unused) {
+    return tensor_dtype_object(grad_default_float);
+}
 static PyObject *set_default_dtype(PyObject *module, PyObject *o) {
     int dt;
     if (!tensor_dtype_arg(o, "set_default_dtype", &dt)) return NULL;
     if (dt < 0 || !dtype_is_float((dtype)dt))
-        return PyErr_Format(PyExc_TypeError, "only floating-point types are supported as the default type");
+        return PyErr_Format(PyExc_TypeError,
+                            "only floating-point types are supported as the default type");
     grad_default_float = (dtype)dt;
     Py_RETURN_NONE;
 }
@@ -522,27 +618,60 @@ static PyObject *evaluate_all(PyObject *module, PyObject *unused) {
     Py_RETURN_NONE;
 }
 
-#define NOARGS(name, function) {name, function, METH_NOARGS, NULL}
+#define NOARGS(name, function) \
+    { name, function, METH_NOARGS, NULL }
 PyMethodDef tensor_make_methods[] = {
 #define X(name, dt) FAST(#name, cast_##name),
     CASTS(X)
 #undef X
-    METHOD_ENTRY(normal_), METHOD_ENTRY(uniform_), METHOD_ENTRY(size), METHOD_ENTRY(stride), NOARGS("dim", method_dim),
-    NOARGS("ndimension", method_dim), NOARGS("numel", method_numel), NOARGS("nelement", method_numel),
-    NOARGS("element_size", method_element_size), NOARGS("storage_offset", method_storage_offset),
-    METHOD_ENTRY(is_contiguous), NOARGS("is_floating_point", method_is_floating_point),
-    NOARGS("is_complex", method_is_complex), NOARGS("data_ptr", method_data_ptr),
-    {"_same_storage", method_same_storage, METH_O, NULL}, NOARGS("item", method_item), NOARGS("_to_bytes", method__to_bytes), NOARGS("tolist", method_tolist),
-    METHOD_ENTRY(numpy), METHOD_ENTRY(__array__), METHOD_ENTRY(__dlpack__),
-    NOARGS("__dlpack_device__", method___dlpack_device__), METHOD_ENTRY(to), METHOD_ENTRY(type), METHOD_ENTRY(type_as),
-    FAST("cpu", method_cpu), FAST("pin_memory", method_cpu), FAST("cuda", method_cuda), METHOD_ENTRY(clone),
-    METHOD_ENTRY(contiguous), {NULL}};
+        METHOD_ENTRY(normal_),
+    METHOD_ENTRY(uniform_),
+    METHOD_ENTRY(size),
+    METHOD_ENTRY(stride),
+    NOARGS("dim", method_dim),
+    NOARGS("ndimension", method_dim),
+    NOARGS("numel", method_numel),
+    NOARGS("nelement", method_numel),
+    NOARGS("element_size", method_element_size),
+    NOARGS("storage_offset", method_storage_offset),
+    METHOD_ENTRY(is_contiguous),
+    NOARGS("is_floating_point", method_is_floating_point),
+    NOARGS("is_complex", method_is_complex),
+    NOARGS("data_ptr", method_data_ptr),
+    {"_same_storage", method_same_storage, METH_O, NULL},
+    NOARGS("item", method_item),
+    NOARGS("_to_bytes", method__to_bytes),
+    NOARGS("tolist", method_tolist),
+    METHOD_ENTRY(numpy),
+    METHOD_ENTRY(__array__),
+    METHOD_ENTRY(__dlpack__),
+    NOARGS("__dlpack_device__", method___dlpack_device__),
+    METHOD_ENTRY(to),
+    METHOD_ENTRY(type),
+    METHOD_ENTRY(type_as),
+    FAST("cpu", method_cpu),
+    FAST("pin_memory", method_cpu),
+    FAST("cuda", method_cuda),
+    METHOD_ENTRY(clone),
+    METHOD_ENTRY(contiguous),
+    {NULL}};
 PyMethodDef tensor_make_functions[] = {
-    FUNCTION_ENTRY(tensor), FUNCTION_ENTRY(as_tensor), {"from_numpy", from_numpy, METH_O, NULL},
+    FUNCTION_ENTRY(tensor),
+    FUNCTION_ENTRY(as_tensor),
+    {"from_numpy", from_numpy, METH_O, NULL},
     {"_from_bytes", from_bytes, METH_VARARGS, NULL},
-    {"from_dlpack", from_dlpack, METH_O, NULL}, FUNCTION_ENTRY(_full), FUNCTION_ENTRY(_arange),
-    FUNCTION_ENTRY(_linspace), FUNCTION_ENTRY(_eye), FUNCTION_ENTRY(_random), {"numel", function_numel, METH_O, NULL},
-    {"is_floating_point", function_is_floating_point, METH_O, NULL}, FUNCTION_ENTRY(clone),
-    {"promote_types", promote_types, METH_VARARGS, NULL}, {"result_type", result_type, METH_VARARGS, NULL},
-    NOARGS("get_default_dtype", get_default_dtype), {"set_default_dtype", set_default_dtype, METH_O, NULL},
-    NOARGS("_evaluate_all", evaluate_all), {NULL}};
+    {"from_dlpack", from_dlpack, METH_O, NULL},
+    FUNCTION_ENTRY(_full),
+    FUNCTION_ENTRY(_arange),
+    FUNCTION_ENTRY(_linspace),
+    FUNCTION_ENTRY(_eye),
+    FUNCTION_ENTRY(_random),
+    {"numel", function_numel, METH_O, NULL},
+    {"is_floating_point", function_is_floating_point, METH_O, NULL},
+    FUNCTION_ENTRY(clone),
+    {"promote_types", promote_types, METH_VARARGS, NULL},
+    {"result_type", result_type, METH_VARARGS, NULL},
+    NOARGS("get_default_dtype", get_default_dtype),
+    {"set_default_dtype", set_default_dtype, METH_O, NULL},
+    NOARGS("_evaluate_all", evaluate_all),
+    {NULL}};

@@ -35,14 +35,17 @@ simt_status tensor_binary(array_op op, const tensor_operand in[2], tensor **out)
 
 /* ---- one operand ---- */
 
-#define UNARY_OPS(X)                                                                                     \
-    X(abs, ABSOLUTE) X(absolute, ABSOLUTE) X(neg, NEGATIVE) X(negative, NEGATIVE) X(positive, POSITIVE)  \
-    X(sign, SIGN) X(exp, EXP) X(exp2, EXP2) X(expm1, EXPM1) X(log, LOG) X(log2, LOG2) X(log10, LOG10)    \
-    X(log1p, LOG1P) X(sqrt, SQRT) X(rsqrt, RSQRT) X(square, SQUARE) X(reciprocal, RECIPROCAL)            \
-    X(sin, SIN) X(cos, COS) X(tan, TAN) X(tanh, TANH) X(erf, ERF) X(floor, FLOOR) X(ceil, CEIL)          \
-    X(trunc, TRUNC) X(fix, TRUNC) X(sigmoid, SIGMOID) X(relu, RELU)
+#define UNARY_OPS(X)                                                                        \
+    X(abs, ABSOLUTE)                                                                        \
+    X(absolute, ABSOLUTE) X(neg, NEGATIVE) X(negative, NEGATIVE) X(positive, POSITIVE)      \
+        X(sign, SIGN) X(exp, EXP) X(exp2, EXP2) X(expm1, EXPM1) X(log, LOG) X(log2, LOG2)   \
+            X(log10, LOG10) X(log1p, LOG1P) X(sqrt, SQRT) X(rsqrt, RSQRT) X(square, SQUARE) \
+                X(reciprocal, RECIPROCAL) X(sin, SIN) X(cos, COS) X(tan, TAN) X(tanh, TANH) \
+                    X(erf, ERF) X(floor, FLOOR) X(ceil, CEIL) X(trunc, TRUNC) X(fix, TRUNC) \
+                        X(sigmoid, SIGMOID) X(relu, RELU)
 #define TEST_OPS(X) \
-    X(isnan, ISNAN) X(isinf, ISINF) X(isfinite, ISFINITE) X(signbit, SIGNBIT) X(logical_not, LOGICAL_NOT)
+    X(isnan, ISNAN) \
+    X(isinf, ISINF) X(isfinite, ISFINITE) X(signbit, SIGNBIT) X(logical_not, LOGICAL_NOT)
 
 static PyObject *unary(array_op op, PyObject *o, const char *name) {
     tensor *t = tensor_arg(o, name, "input", 1), *out = NULL;
@@ -53,32 +56,39 @@ static PyObject *unary_inplace(array_op op, PyObject *o) {
     return tensor_same(grad_elementwise_inplace(op, in, 1, NULL), o);
 }
 
-#define X(name, op)                                                                                              \
-    static PyObject *method_##name(PyObject *self, PyObject *unused) { return unary(OP_##op, self, #name); }     \
-    static PyObject *function_##name(PyObject *module, PyObject *const *args, Py_ssize_t n, PyObject *kw) {      \
-        PyObject *v[TENSOR_MAX_ARGS] = {NULL};                                                                   \
-        static const char *const names[] = {"input", NULL};                                                      \
-        static const tensor_signature signature = {#name, 1, 1, names};                                          \
-        return tensor_parse(&signature, 0, args, n, kw, v) ? unary(OP_##op, v[0], #name) : NULL;                 \
-    }
-UNARY_OPS(X) TEST_OPS(X)
-#undef X
-#define X(name, op)                                                                                              \
-    static PyObject *method_##name##_(PyObject *self, PyObject *unused) { return unary_inplace(OP_##op, self); } \
-    static PyObject *function_##name##_(PyObject *module, PyObject *o) {                                         \
-        return tensor_arg(o, #name "_", "input", 1) ? unary_inplace(OP_##op, o) : NULL;                          \
+#define X(name, op)                                                                              \
+    static PyObject *method_##name(PyObject *self, PyObject *unused) {                           \
+        return unary(OP_##op, self, #name);                                                      \
+    }                                                                                            \
+    static PyObject *function_##name(PyObject *module, PyObject *const *args, Py_ssize_t n,      \
+                                     PyObject *kw) {                                             \
+        PyObject *v[TENSOR_MAX_ARGS] = {NULL};                                                   \
+        static const char *const names[] = {"input", NULL};                                      \
+        static const tensor_signature signature = {#name, 1, 1, names};                          \
+        return tensor_parse(&signature, 0, args, n, kw, v) ? unary(OP_##op, v[0], #name) : NULL; \
     }
 UNARY_OPS(X)
+TEST_OPS(X)
+#undef X
+#define X(name, op)                                                                     \
+    static PyObject *method_##name##_(PyObject *self, PyObject *unused) {               \
+        return unary_inplace(OP_##op, self);                                            \
+    }                                                                                   \
+    static PyObject *function_##name##_(PyObject *module, PyObject *o) {                \
+        return tensor_arg(o, #name "_", "input", 1) ? unary_inplace(OP_##op, o) : NULL; \
+    }
+    UNARY_OPS(X)
 #undef X
 
-static PyObject *op_round(PyObject **v) {
+        static PyObject *op_round(PyObject **v) {
     SELF(v, "round");
     int64_t decimals;
     if (!tensor_int_arg(v[1], 0, &decimals)) return NULL;
     tensor *out = NULL;
     if (decimals == 0) return tensor_result(grad_unary(OP_RINT, self, &out), out);
     double scale = pow(10, (double)(decimals < 0 ? -decimals : decimals));
-    array_op there = decimals < 0 ? OP_DIVIDE : OP_MULTIPLY, back = decimals < 0 ? OP_MULTIPLY : OP_DIVIDE;
+    array_op there = decimals < 0 ? OP_DIVIDE : OP_MULTIPLY,
+             back = decimals < 0 ? OP_MULTIPLY : OP_DIVIDE;
     tensor *wide = NULL, *round = NULL;
     simt_status s = grad_binary_scalar(there, self, scale, &wide);
     if (s == SIMT_OK) s = grad_unary(OP_RINT, wide, &round);
@@ -88,13 +98,16 @@ static PyObject *op_round(PyObject **v) {
     return tensor_result(s, out);
 }
 TENSOR_OP(round, op_round, 1, 1, "input", "decimals")
-static PyObject *method_round_(PyObject *self, PyObject *unused) { return unary_inplace(OP_RINT, self); }
+static PyObject *method_round_(PyObject *self, PyObject *unused) {
+    return unary_inplace(OP_RINT, self);
+}
 
 static PyObject *op_bitwise_not(PyObject **v) {
     SELF(v, "bitwise_not");
     if (dtype_is_float(self->a->dt)) {
-        PyErr_SetString(PyExc_TypeError,
-                        "~ (operator.invert) is only implemented on integer and Boolean-type tensors");
+        PyErr_SetString(
+            PyExc_TypeError,
+            "~ (operator.invert) is only implemented on integer and Boolean-type tensors");
         return NULL;
     }
     tensor *out = NULL;
@@ -110,24 +123,27 @@ static PyObject *op_silu(PyObject **v) {
     tensor_unref(gate);
     return tensor_result(s, out);
 }
-TENSOR_SIGNATURE(silu, 1, 1, "input") TENSOR_FUNCTION(silu, op_silu)
+TENSOR_SIGNATURE(silu, 1, 1, "input")
+TENSOR_FUNCTION(silu, op_silu)
 
-static PyObject *op_softplus(PyObject **v) {
+    static PyObject *op_softplus(PyObject **v) {
     SELF(v, "softplus");
     tensor *out = NULL;
     return tensor_result(grad_unary(OP_SOFTPLUS, self, &out), out);
 }
-TENSOR_SIGNATURE(softplus, 1, 1, "input") TENSOR_FUNCTION(softplus, op_softplus)
+TENSOR_SIGNATURE(softplus, 1, 1, "input")
+TENSOR_FUNCTION(softplus, op_softplus)
 
-static PyObject *op_gelu(PyObject **v) {
+    static PyObject *op_gelu(PyObject **v) {
     SELF(v, "gelu");
     tensor *out = NULL;
     return tensor_result(grad_unary(OP_GELU, self, &out), out);
 }
-TENSOR_SIGNATURE(gelu, 1, 1, "input") TENSOR_FUNCTION(gelu, op_gelu)
+TENSOR_SIGNATURE(gelu, 1, 1, "input")
+TENSOR_FUNCTION(gelu, op_gelu)
 
-/* x where x > 0, else x * slope */
-static PyObject *op_leaky_relu(PyObject **v) {
+    /* x where x > 0, else x * slope */
+    static PyObject *op_leaky_relu(PyObject **v) {
     SELF(v, "leaky_relu");
     double slope;
     if (!tensor_double_arg(v[1], 0.01, "negative_slope", &slope)) return NULL;
@@ -140,11 +156,12 @@ static PyObject *op_leaky_relu(PyObject **v) {
     tensor_unref(positive);
     return tensor_result(s, out);
 }
-TENSOR_SIGNATURE(leaky_relu, 1, 2, "input", "negative_slope") TENSOR_FUNCTION(leaky_relu, op_leaky_relu)
+TENSOR_SIGNATURE(leaky_relu, 1, 2, "input", "negative_slope")
+TENSOR_FUNCTION(leaky_relu, op_leaky_relu)
 
-/* ---- two operands ---- */
+    /* ---- two operands ---- */
 
-static PyObject *binary(array_op op, PyObject *x, PyObject *y, const char *name) {
+    static PyObject *binary(array_op op, PyObject *x, PyObject *y, const char *name) {
     tensor_value a, b;
     tensor *out = NULL;
     if (!tensor_need_operand(x, name, &a)) return NULL;
@@ -170,21 +187,26 @@ static PyObject *binary_inplace(array_op op, PyObject *x, PyObject *y, const cha
     return tensor_same(s, x);
 }
 
-#define BINARY_OPS(X)                                                                                         \
-    X(true_divide, DIVIDE) X(floor_divide, FLOOR_DIVIDE) X(remainder, REMAINDER) X(fmod, FMOD) X(pow, POWER) \
-    X(mul, MULTIPLY) X(multiply, MULTIPLY) X(maximum, MAXIMUM) X(minimum, MINIMUM) X(fmax, FMAX)             \
-    X(fmin, FMIN) X(eq, EQUAL) X(ne, NOT_EQUAL) X(lt, LESS) X(le, LESS_EQUAL) X(gt, GREATER)                  \
-    X(ge, GREATER_EQUAL) X(not_equal, NOT_EQUAL) X(less, LESS) X(less_equal, LESS_EQUAL)                      \
-    X(greater, GREATER) X(greater_equal, GREATER_EQUAL) X(logical_and, LOGICAL_AND)                           \
-    X(logical_or, LOGICAL_OR) X(logical_xor, LOGICAL_XOR) X(bitwise_and, BITWISE_AND)                         \
-    X(bitwise_or, BITWISE_OR) X(bitwise_xor, BITWISE_XOR) X(bitwise_left_shift, LEFT_SHIFT)                   \
-    X(bitwise_right_shift, RIGHT_SHIFT) X(copysign, COPYSIGN)
+#define BINARY_OPS(X)                                                                             \
+    X(true_divide, DIVIDE)                                                                        \
+    X(floor_divide, FLOOR_DIVIDE) X(remainder, REMAINDER) X(fmod, FMOD) X(pow, POWER)             \
+        X(mul, MULTIPLY) X(multiply, MULTIPLY) X(maximum, MAXIMUM) X(minimum, MINIMUM)            \
+            X(fmax, FMAX) X(fmin, FMIN) X(eq, EQUAL) X(ne, NOT_EQUAL) X(lt, LESS)                 \
+                X(le, LESS_EQUAL) X(gt, GREATER) X(ge, GREATER_EQUAL) X(not_equal, NOT_EQUAL)     \
+                    X(less, LESS) X(less_equal, LESS_EQUAL) X(greater, GREATER)                   \
+                        X(greater_equal, GREATER_EQUAL) X(logical_and, LOGICAL_AND)               \
+                            X(logical_or, LOGICAL_OR) X(logical_xor, LOGICAL_XOR)                 \
+                                X(bitwise_and, BITWISE_AND) X(bitwise_or, BITWISE_OR)             \
+                                    X(bitwise_xor, BITWISE_XOR) X(bitwise_left_shift, LEFT_SHIFT) \
+                                        X(bitwise_right_shift, RIGHT_SHIFT) X(copysign, COPYSIGN)
 
-#define X(name, op)                                                                                     \
-    static PyObject *op_##name(PyObject **v) { return binary(OP_##op, v[0], v[1], #name); }             \
-    static PyObject *op_##name##_(PyObject **v) { return binary_inplace(OP_##op, v[0], v[1], #name "_"); } \
-    TENSOR_OP(name, op_##name, 2, 2, "input", "other")                                                  \
-    TENSOR_SIGNATURE(name##_, 2, 2, "input", "other")                                                   \
+#define X(name, op)                                                                         \
+    static PyObject *op_##name(PyObject **v) { return binary(OP_##op, v[0], v[1], #name); } \
+    static PyObject *op_##name##_(PyObject **v) {                                           \
+        return binary_inplace(OP_##op, v[0], v[1], #name "_");                              \
+    }                                                                                       \
+    TENSOR_OP(name, op_##name, 2, 2, "input", "other")                                      \
+    TENSOR_SIGNATURE(name##_, 2, 2, "input", "other")                                       \
     TENSOR_METHOD(name##_, op_##name##_)
 BINARY_OPS(X)
 #undef X
@@ -194,7 +216,8 @@ static PyObject *add_alpha(PyObject **v, double sign, bool inplace, const char *
     array_op op = sign > 0 ? OP_ADD : OP_SUBTRACT;
     double alpha;
     if (!tensor_double_arg(v[2], 1, "alpha", &alpha)) return NULL;
-    if (alpha == 1) return inplace ? binary_inplace(op, v[0], v[1], name) : binary(op, v[0], v[1], name);
+    if (alpha == 1)
+        return inplace ? binary_inplace(op, v[0], v[1], name) : binary(op, v[0], v[1], name);
     PyObject *scaled = binary(OP_MULTIPLY, v[1], v[2], name);
     if (!scaled) return NULL;
     PyObject *r = inplace ? binary_inplace(op, v[0], scaled, name) : binary(op, v[0], scaled, name);
@@ -208,20 +231,24 @@ static PyObject *op_sub_(PyObject **v) { return add_alpha(v, -1, true, "sub_"); 
 TENSOR_OP(add, op_add, 2, 2, "input", "other", "alpha")
 TENSOR_OP(sub, op_sub, 2, 2, "input", "other", "alpha")
 TENSOR_OP(subtract, op_sub, 2, 2, "input", "other", "alpha")
-TENSOR_SIGNATURE(add_, 2, 2, "input", "other", "alpha") TENSOR_METHOD(add_, op_add_)
-TENSOR_SIGNATURE(sub_, 2, 2, "input", "other", "alpha") TENSOR_METHOD(sub_, op_sub_)
+TENSOR_SIGNATURE(add_, 2, 2, "input", "other", "alpha")
+TENSOR_METHOD(add_, op_add_) TENSOR_SIGNATURE(sub_, 2, 2, "input", "other", "alpha")
+    TENSOR_METHOD(sub_, op_sub_)
 
-static PyObject *divide(PyObject **v, bool inplace) {
+        static PyObject *divide(PyObject **v, bool inplace) {
     if (!v[2] || v[2] == Py_None)
-        return inplace ? binary_inplace(OP_DIVIDE, v[0], v[1], "div_") : binary(OP_DIVIDE, v[0], v[1], "div");
+        return inplace ? binary_inplace(OP_DIVIDE, v[0], v[1], "div_")
+                       : binary(OP_DIVIDE, v[0], v[1], "div");
     const char *mode = PyUnicode_AsUTF8(v[2]);
     if (!mode) return NULL;
     if (strcmp(mode, "floor") == 0)
         return inplace ? binary_inplace(OP_FLOOR_DIVIDE, v[0], v[1], "div_")
                        : binary(OP_FLOOR_DIVIDE, v[0], v[1], "div");
     if (strcmp(mode, "trunc") != 0 || inplace) {
-        PyErr_Format(PyExc_RuntimeError,
-                     "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '%s'", mode);
+        PyErr_Format(
+            PyExc_RuntimeError,
+            "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '%s'",
+            mode);
         return NULL;
     }
     /* truncation: (a - fmod(a, b)) / b, exact for integers too */
@@ -236,15 +263,17 @@ static PyObject *op_div(PyObject **v) { return divide(v, false); }
 static PyObject *op_div_(PyObject **v) { return divide(v, true); }
 TENSOR_OP(div, op_div, 2, 2, "input", "other", "rounding_mode")
 TENSOR_OP(divide, op_div, 2, 2, "input", "other", "rounding_mode")
-TENSOR_SIGNATURE(div_, 2, 2, "input", "other", "rounding_mode") TENSOR_METHOD(div_, op_div_)
+TENSOR_SIGNATURE(div_, 2, 2, "input", "other", "rounding_mode")
+TENSOR_METHOD(div_, op_div_)
 
-/* ---- clamp, where, masked_fill ---- */
+    /* ---- clamp, where, masked_fill ---- */
 
-static PyObject *clamp(PyObject **v, bool inplace) {
+    static PyObject *clamp(PyObject **v, bool inplace) {
     SELF(v, "clamp");
     bool low = v[1] && v[1] != Py_None, high = v[2] && v[2] != Py_None;
     if (!low && !high) {
-        PyErr_SetString(PyExc_RuntimeError, "torch.clamp: At least one of 'min' or 'max' must not be None");
+        PyErr_SetString(PyExc_RuntimeError,
+                        "torch.clamp: At least one of 'min' or 'max' must not be None");
         return NULL;
     }
     tensor_value a = {0}, b = {0};
@@ -257,23 +286,29 @@ static PyObject *clamp(PyObject **v, bool inplace) {
     array_op op = low && high ? OP_CLIP : low ? OP_MAXIMUM : OP_MINIMUM;
     int n = low && high ? 3 : 2;
     tensor *out = NULL;
-    simt_status s = inplace ? grad_elementwise_inplace(op, in, n, NULL) : grad_elementwise(op, in, n, NULL, &out);
+    simt_status s = inplace ? grad_elementwise_inplace(op, in, n, NULL)
+                            : grad_elementwise(op, in, n, NULL, &out);
     tensor_operand_done(&a);
     tensor_operand_done(&b);
     return inplace ? tensor_same(s, v[0]) : tensor_result(s, out);
 }
 static PyObject *op_clamp(PyObject **v) { return clamp(v, false); }
 static PyObject *op_clamp_(PyObject **v) { return clamp(v, true); }
-static PyObject *op_clamp_min(PyObject **v) { return clamp((PyObject *[3]){v[0], v[1], NULL}, false); }
-static PyObject *op_clamp_max(PyObject **v) { return clamp((PyObject *[3]){v[0], NULL, v[1]}, false); }
+static PyObject *op_clamp_min(PyObject **v) {
+    return clamp((PyObject *[3]){v[0], v[1], NULL}, false);
+}
+static PyObject *op_clamp_max(PyObject **v) {
+    return clamp((PyObject *[3]){v[0], NULL, v[1]}, false);
+}
 TENSOR_OP(clamp, op_clamp, 1, 3, "input", "min", "max")
 TENSOR_OP(clip, op_clamp, 1, 3, "input", "min", "max")
 TENSOR_OP(clamp_min, op_clamp_min, 2, 2, "input", "min")
 TENSOR_OP(clamp_max, op_clamp_max, 2, 2, "input", "max")
-TENSOR_SIGNATURE(clamp_, 1, 3, "input", "min", "max") TENSOR_METHOD(clamp_, op_clamp_)
-TENSOR_SIGNATURE(clip_, 1, 3, "input", "min", "max") TENSOR_METHOD(clip_, op_clamp_)
+TENSOR_SIGNATURE(clamp_, 1, 3, "input", "min", "max")
+TENSOR_METHOD(clamp_, op_clamp_) TENSOR_SIGNATURE(clip_, 1, 3, "input", "min", "max")
+    TENSOR_METHOD(clip_, op_clamp_)
 
-static PyObject *where(PyObject *condition, PyObject *x, PyObject *y) {
+        static PyObject *where(PyObject *condition, PyObject *x, PyObject *y) {
     tensor *c = tensor_arg(condition, "where", "condition", 1);
     tensor_value a, b;
     if (!c || !tensor_need_operand(x, "where", &a)) return NULL;
@@ -285,9 +320,12 @@ static PyObject *where(PyObject *condition, PyObject *x, PyObject *y) {
     tensor *out = NULL;
     simt_status s = SIMT_OK;
     if (c->a->dt != DT_BOOL && c->a->dt != DT_U8)
-        s = status_fail(SIMT_ERR_RUNTIME, "where expected condition to be a boolean tensor, but got a tensor with dtype %s",
-                        dtype_torch_name(c->a->dt));
-    else s = grad_elementwise(OP_WHERE, in, 3, NULL, &out);
+        s = status_fail(
+            SIMT_ERR_RUNTIME,
+            "where expected condition to be a boolean tensor, but got a tensor with dtype %s",
+            dtype_torch_name(c->a->dt));
+    else
+        s = grad_elementwise(OP_WHERE, in, 3, NULL, &out);
     tensor_operand_done(&a);
     tensor_operand_done(&b);
     return tensor_result(s, out);
@@ -296,7 +334,8 @@ static PyObject *op_where(PyObject **v) { /* condition, input, other */
     if (v[1] && v[2]) return where(v[0], v[1], v[2]);
     PyObject *name = PyUnicode_FromString("nonzero");
     PyObject *method = name ? PyObject_GetAttr(v[0], name) : NULL;
-    PyObject *kwargs = method ? Py_BuildValue("{sO}", "as_tuple", Py_True) : NULL, *args = PyTuple_New(0);
+    PyObject *kwargs = method ? Py_BuildValue("{sO}", "as_tuple", Py_True) : NULL,
+             *args = PyTuple_New(0);
     PyObject *r = kwargs && args ? PyObject_Call(method, args, kwargs) : NULL;
     Py_XDECREF(name);
     Py_XDECREF(method);
@@ -304,18 +343,22 @@ static PyObject *op_where(PyObject **v) { /* condition, input, other */
     Py_XDECREF(args);
     return r;
 }
-TENSOR_SIGNATURE(where, 1, 3, "condition", "input", "other") TENSOR_FUNCTION(where, op_where)
-static PyObject *op_where_method(PyObject **v) { return where(v[1], v[0], v[2]); }
-TENSOR_SIGNATURE(where_method, 3, 3, "input", "condition", "other") TENSOR_METHOD(where_method, op_where_method)
+TENSOR_SIGNATURE(where, 1, 3, "condition", "input", "other")
+TENSOR_FUNCTION(where, op_where) static PyObject *op_where_method(PyObject **v) {
+    return where(v[1], v[0], v[2]);
+}
+TENSOR_SIGNATURE(where_method, 3, 3, "input", "condition", "other")
+TENSOR_METHOD(where_method, op_where_method)
 
-static PyObject *op_masked_fill(PyObject **v) {
+    static PyObject *op_masked_fill(PyObject **v) {
     SELF(v, "masked_fill");
     tensor *mask = tensor_arg(v[1], "masked_fill", "mask", 2);
     tensor_value value;
     if (!mask || !tensor_need_operand(v[2], "masked_fill", &value)) return NULL;
     tensor *number = NULL, *out = NULL;
     simt_status s = SIMT_OK;
-    if (value.v.t) s = grad_cast(value.v.t, self->a->dt, &number); /* the tensor's type stays */
+    if (value.v.t)
+        s = grad_cast(value.v.t, self->a->dt, &number); /* the tensor's type stays */
     else if (value.v.s.kind == 'F' && !dtype_is_float(self->a->dt))
         s = status_fail(SIMT_ERR_RUNTIME, "value cannot be converted to type %s without overflow",
                         dtype_table[self->a->dt].name);
@@ -334,11 +377,13 @@ static PyObject *op_masked_fill_(PyObject **v) {
     return tensor_same(s, v[0]);
 }
 TENSOR_OP(masked_fill, op_masked_fill, 3, 3, "input", "mask", "value")
-TENSOR_SIGNATURE(masked_fill_, 3, 3, "input", "mask", "value") TENSOR_METHOD(masked_fill_, op_masked_fill_)
+TENSOR_SIGNATURE(masked_fill_, 3, 3, "input", "mask", "value")
+TENSOR_METHOD(masked_fill_, op_masked_fill_)
 
-/* ---- fused forms ---- */
+    /* ---- fused forms ---- */
 
-static PyObject *fused(array_op op, PyObject **v, PyObject *factor, bool inplace, const char *name) {
+    static PyObject *fused(array_op op, PyObject **v, PyObject *factor, bool inplace,
+                           const char *name) {
     SELF(v, name);
     double s0;
     if (!tensor_double_arg(factor, 1, "value", &s0)) return NULL;
@@ -360,7 +405,9 @@ static PyObject *lerp(PyObject **v, bool inplace) {
     if (!tensor_check(v[2])) return fused(OP_LERP, v, v[2], inplace, "lerp");
     PyObject *span = binary(OP_SUBTRACT, v[1], v[0], "lerp");
     PyObject *part = span ? binary(OP_MULTIPLY, span, v[2], "lerp") : NULL;
-    PyObject *r = !part ? NULL : inplace ? binary_inplace(OP_ADD, v[0], part, "lerp_") : binary(OP_ADD, v[0], part, "lerp");
+    PyObject *r = !part     ? NULL
+                  : inplace ? binary_inplace(OP_ADD, v[0], part, "lerp_")
+                            : binary(OP_ADD, v[0], part, "lerp");
     Py_XDECREF(span);
     Py_XDECREF(part);
     return r;
@@ -370,13 +417,15 @@ static PyObject *op_lerp_(PyObject **v) { return lerp(v, true); }
 TENSOR_OP(addcmul, op_addcmul, 3, 3, "input", "tensor1", "tensor2", "value")
 TENSOR_OP(addcdiv, op_addcdiv, 3, 3, "input", "tensor1", "tensor2", "value")
 TENSOR_OP(lerp, op_lerp, 3, 3, "input", "end", "weight")
-TENSOR_SIGNATURE(addcmul_, 3, 3, "input", "tensor1", "tensor2", "value") TENSOR_METHOD(addcmul_, op_addcmul_)
-TENSOR_SIGNATURE(addcdiv_, 3, 3, "input", "tensor1", "tensor2", "value") TENSOR_METHOD(addcdiv_, op_addcdiv_)
-TENSOR_SIGNATURE(lerp_, 3, 3, "input", "end", "weight") TENSOR_METHOD(lerp_, op_lerp_)
+TENSOR_SIGNATURE(addcmul_, 3, 3, "input", "tensor1", "tensor2", "value")
+TENSOR_METHOD(addcmul_, op_addcmul_)
+    TENSOR_SIGNATURE(addcdiv_, 3, 3, "input", "tensor1", "tensor2", "value")
+        TENSOR_METHOD(addcdiv_, op_addcdiv_) TENSOR_SIGNATURE(lerp_, 3, 3, "input", "end", "weight")
+            TENSOR_METHOD(lerp_, op_lerp_)
 
-/* ---- filling ---- */
+    /* ---- filling ---- */
 
-static PyObject *fill(PyObject *self, PyObject *value) {
+    static PyObject *fill(PyObject *self, PyObject *value) {
     tensor_value v;
     if (!tensor_need_operand(value, "fill_", &v)) return NULL;
     simt_status s = grad_copy_into(tensor_of(self), &v.v);
@@ -389,10 +438,11 @@ static PyObject *method_zero_(PyObject *self, PyObject *unused) {
     return tensor_same(grad_copy_into(tensor_of(self), &zero), self);
 }
 static PyObject *op_copy_(PyObject **v) { return fill(v[0], v[1]); }
-TENSOR_SIGNATURE(fill_, 2, 2, "input", "value") TENSOR_METHOD(fill_, op_fill_)
-TENSOR_SIGNATURE(copy_, 2, 3, "input", "src", "non_blocking") TENSOR_METHOD(copy_, op_copy_)
+TENSOR_SIGNATURE(fill_, 2, 2, "input", "value")
+TENSOR_METHOD(fill_, op_fill_) TENSOR_SIGNATURE(copy_, 2, 3, "input", "src", "non_blocking")
+    TENSOR_METHOD(copy_, op_copy_)
 
-static PyObject *op_dropout(PyObject **v) { /* input, p, training, channels */
+        static PyObject *op_dropout(PyObject **v) { /* input, p, training, channels */
     SELF(v, "dropout");
     double p;
     bool training, channels;
@@ -400,14 +450,48 @@ static PyObject *op_dropout(PyObject **v) { /* input, p, training, channels */
         !tensor_bool_arg(v[3], false, &channels))
         return NULL;
     if (!(p >= 0 && p <= 1)) {
-        PyErr_Format(PyExc_ValueError, "dropout probability has to be between 0 and 1, but got %S", v[1]);
+        PyErr_Format(PyExc_ValueError, "dropout probability has to be between 0 and 1, but got %S",
+                     v[1]);
         return NULL;
     }
     if (!training || p == 0) return Py_NewRef(v[0]);
     tensor *out = NULL;
     return tensor_result(grad_dropout(self, p, tensor_generator_state(NULL), channels, &out), out);
 }
-TENSOR_SIGNATURE(dropout, 1, 4, "input", "p", "train", "channels") TENSOR_FUNCTION(dropout, op_dropout)
+TENSOR_SIGNATURE(dropout, 1, 4, "input", "p", "train", "channels")
+TENSOR_FUNCTION(dropout, op_dropout)
+
+    /* _elementwise(row, operands, scalars): any row of the table by its name; for tests of the table. */
+    static PyObject *elementwise(PyObject *module, PyObject *args) {
+    const char *row;
+    PyObject *operands, *numbers;
+    if (!PyArg_ParseTuple(args, "sO!O!:_elementwise", &row, &PyTuple_Type, &operands, &PyTuple_Type,
+                          &numbers))
+        return NULL;
+    array_op op = array_op_find(row);
+    Py_ssize_t n = PyTuple_GET_SIZE(operands), m = PyTuple_GET_SIZE(numbers);
+    if (op == ARRAY_OP_COUNT || array_op_table[op].kind != OP_KIND_EW ||
+        n != array_op_table[op].arity || m > 4)
+        return PyErr_Format(PyExc_ValueError, "no elementwise row '%s' of %zd operands", row, n);
+    tensor_value values[3] = {{{0}}};
+    tensor_operand in[3];
+    double scalars[4];
+    bool ok = true;
+    for (Py_ssize_t i = 0; ok && i < n; i++) {
+        ok = tensor_need_operand(PyTuple_GET_ITEM(operands, i), row, &values[i]);
+        in[i] = values[i].v;
+    }
+    for (Py_ssize_t i = 0; ok && i < m; i++) {
+        scalars[i] = PyFloat_AsDouble(PyTuple_GET_ITEM(numbers, i));
+        ok = !PyErr_Occurred();
+    }
+    grad_options o = {.scalars = scalars, .nscalars = (int)m};
+    tensor *out = NULL;
+    PyObject *r = NULL;
+    if (ok) r = tensor_result(grad_elementwise(op, in, (int)n, &o, &out), out);
+    for (int i = 0; i < 3; i++) tensor_operand_done(&values[i]);
+    return r;
+}
 
 /* ---- tables ---- */
 
@@ -416,31 +500,72 @@ PyMethodDef tensor_math_methods[] = {
     UNARY_OPS(X) TEST_OPS(X)
 #undef X
 #define X(name, op) {#name "_", method_##name##_, METH_NOARGS, NULL},
-    UNARY_OPS(X)
+        UNARY_OPS(X)
 #undef X
 #define X(name, op) METHOD_ENTRY(name), METHOD_ENTRY(name##_),
-    BINARY_OPS(X)
+            BINARY_OPS(X)
 #undef X
-    METHOD_ENTRY(round), {"round_", method_round_, METH_NOARGS, NULL}, METHOD_ENTRY(bitwise_not), METHOD_ENTRY(add),
-    METHOD_ENTRY(add_), METHOD_ENTRY(sub), METHOD_ENTRY(sub_), METHOD_ENTRY(subtract), METHOD_ENTRY(div),
-    METHOD_ENTRY(div_), METHOD_ENTRY(divide), METHOD_ENTRY(clamp), METHOD_ENTRY(clamp_), METHOD_ENTRY(clip),
-    METHOD_ENTRY(clip_), METHOD_ENTRY(clamp_min), METHOD_ENTRY(clamp_max), FAST("where", method_where_method),
-    METHOD_ENTRY(masked_fill), METHOD_ENTRY(masked_fill_), METHOD_ENTRY(addcmul), METHOD_ENTRY(addcmul_),
-    METHOD_ENTRY(addcdiv), METHOD_ENTRY(addcdiv_), METHOD_ENTRY(lerp), METHOD_ENTRY(lerp_), METHOD_ENTRY(fill_),
-    METHOD_ENTRY(copy_), {"zero_", method_zero_, METH_NOARGS, NULL}, {NULL}};
+                METHOD_ENTRY(round),
+    {"round_", method_round_, METH_NOARGS, NULL},
+    METHOD_ENTRY(bitwise_not),
+    METHOD_ENTRY(add),
+    METHOD_ENTRY(add_),
+    METHOD_ENTRY(sub),
+    METHOD_ENTRY(sub_),
+    METHOD_ENTRY(subtract),
+    METHOD_ENTRY(div),
+    METHOD_ENTRY(div_),
+    METHOD_ENTRY(divide),
+    METHOD_ENTRY(clamp),
+    METHOD_ENTRY(clamp_),
+    METHOD_ENTRY(clip),
+    METHOD_ENTRY(clip_),
+    METHOD_ENTRY(clamp_min),
+    METHOD_ENTRY(clamp_max),
+    FAST("where", method_where_method),
+    METHOD_ENTRY(masked_fill),
+    METHOD_ENTRY(masked_fill_),
+    METHOD_ENTRY(addcmul),
+    METHOD_ENTRY(addcmul_),
+    METHOD_ENTRY(addcdiv),
+    METHOD_ENTRY(addcdiv_),
+    METHOD_ENTRY(lerp),
+    METHOD_ENTRY(lerp_),
+    METHOD_ENTRY(fill_),
+    METHOD_ENTRY(copy_),
+    {"zero_", method_zero_, METH_NOARGS, NULL},
+    {NULL}};
 
 PyMethodDef tensor_math_functions[] = {
 #define X(name, op) FUNCTION_ENTRY(name),
     UNARY_OPS(X) TEST_OPS(X)
 #undef X
 #define X(name, op) {#name "_", function_##name##_, METH_O, NULL},
-    UNARY_OPS(X)
+        UNARY_OPS(X)
 #undef X
 #define X(name, op) FUNCTION_ENTRY(name),
-    BINARY_OPS(X)
+            BINARY_OPS(X)
 #undef X
-    FUNCTION_ENTRY(round), FUNCTION_ENTRY(bitwise_not), FUNCTION_ENTRY(add), FUNCTION_ENTRY(sub),
-    FUNCTION_ENTRY(subtract), FUNCTION_ENTRY(div), FUNCTION_ENTRY(divide), FUNCTION_ENTRY(clamp), FUNCTION_ENTRY(clip),
-    FUNCTION_ENTRY(clamp_min), FUNCTION_ENTRY(clamp_max), FUNCTION_ENTRY(where), FUNCTION_ENTRY(masked_fill),
-    FUNCTION_ENTRY(addcmul), FUNCTION_ENTRY(addcdiv), FUNCTION_ENTRY(lerp), FUNCTION_ENTRY(silu),
-    FUNCTION_ENTRY(softplus), FUNCTION_ENTRY(gelu), FUNCTION_ENTRY(leaky_relu), FUNCTION_ENTRY(dropout), {NULL}};
+                FUNCTION_ENTRY(round),
+    FUNCTION_ENTRY(bitwise_not),
+    FUNCTION_ENTRY(add),
+    FUNCTION_ENTRY(sub),
+    FUNCTION_ENTRY(subtract),
+    FUNCTION_ENTRY(div),
+    FUNCTION_ENTRY(divide),
+    FUNCTION_ENTRY(clamp),
+    FUNCTION_ENTRY(clip),
+    FUNCTION_ENTRY(clamp_min),
+    FUNCTION_ENTRY(clamp_max),
+    FUNCTION_ENTRY(where),
+    FUNCTION_ENTRY(masked_fill),
+    FUNCTION_ENTRY(addcmul),
+    FUNCTION_ENTRY(addcdiv),
+    FUNCTION_ENTRY(lerp),
+    FUNCTION_ENTRY(silu),
+    FUNCTION_ENTRY(softplus),
+    FUNCTION_ENTRY(gelu),
+    FUNCTION_ENTRY(leaky_relu),
+    FUNCTION_ENTRY(dropout),
+    {"_elementwise", elementwise, METH_VARARGS, NULL},
+    {NULL}};

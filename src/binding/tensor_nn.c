@@ -14,13 +14,16 @@ static PyObject *op_linear(PyObject **v) {
     if (!weight || !optional(v[2], "linear", "bias", &bias)) return NULL;
     return tensor_result(grad_linear(self, weight, bias, &out), out);
 }
-TENSOR_SIGNATURE(linear, 2, 3, "input", "weight", "bias") TENSOR_FUNCTION(linear, op_linear)
+TENSOR_SIGNATURE(linear, 2, 3, "input", "weight", "bias")
+TENSOR_FUNCTION(linear, op_linear)
 
-static PyObject *op_conv2d(PyObject **v) { /* input, weight, bias, stride, padding, dilation, groups */
+    static PyObject *op_conv2d(
+        PyObject **v) { /* input, weight, bias, stride, padding, dilation, groups */
     SELF(v, "conv2d");
     tensor *weight = tensor_arg(v[1], "conv2d", "weight", 2), *bias, *out = NULL;
     conv_options o;
-    if (!weight || !optional(v[2], "conv2d", "bias", &bias) || !tensor_pair_arg(v[3], 1, "stride", o.stride) ||
+    if (!weight || !optional(v[2], "conv2d", "bias", &bias) ||
+        !tensor_pair_arg(v[3], 1, "stride", o.stride) ||
         !tensor_pair_arg(v[5], 1, "dilation", o.dilation) || !tensor_int_arg(v[6], 1, &o.groups))
         return NULL;
     if (v[4] && PyUnicode_Check(v[4])) {
@@ -31,14 +34,17 @@ static PyObject *op_conv2d(PyObject **v) { /* input, weight, bias, stride, paddi
         for (int i = 0; i < 2 && weight->a->ndim == 4; i++) {
             int64_t total = same ? o.dilation[i] * (weight->a->shape[2 + i] - 1) : 0;
             if (same && o.stride[i] != 1)
-                return PyErr_Format(PyExc_RuntimeError, "padding='same' is not supported for strided convolutions");
+                return PyErr_Format(PyExc_RuntimeError,
+                                    "padding='same' is not supported for strided convolutions");
             if (total % 2)
-                return PyErr_Format(PyExc_NotImplementedError,
-                                    "padding='same' with an even kernel: not in simt yet; nearest is padding=%lld",
-                                    (long long)(total / 2));
+                return PyErr_Format(
+                    PyExc_NotImplementedError,
+                    "padding='same' with an even kernel: not in simt yet; nearest is padding=%lld",
+                    (long long)(total / 2));
             o.padding[i] = total / 2;
         }
-    } else if (!tensor_pair_arg(v[4], 0, "padding", o.padding)) return NULL;
+    } else if (!tensor_pair_arg(v[4], 0, "padding", o.padding))
+        return NULL;
     if (o.padding[0] < 0 || o.padding[1] < 0)
         return PyErr_Format(PyExc_RuntimeError, "negative padding is not supported");
     return tensor_result(grad_conv2d(self, weight, bias, &o, &out), out);
@@ -63,8 +69,8 @@ static PyObject *op_max_pool2d(PyObject **v) {
     bool indices;
     tensor *out = NULL, *where = NULL;
     if (!pool_arguments(v, &o, v[2]) || !tensor_pair_arg(v[3], 0, "padding", o.padding) ||
-        !tensor_pair_arg(v[4], 1, "dilation", o.dilation) || !tensor_bool_arg(v[5], false, &o.ceil_mode) ||
-        !tensor_bool_arg(v[6], false, &indices))
+        !tensor_pair_arg(v[4], 1, "dilation", o.dilation) ||
+        !tensor_bool_arg(v[5], false, &o.ceil_mode) || !tensor_bool_arg(v[6], false, &indices))
         return NULL;
     if (!binding_ok(grad_max_pool2d(self, &o, &out, indices ? &where : NULL))) return NULL;
     if (!indices) return tensor_wrap(out);
@@ -77,7 +83,8 @@ static PyObject *op_max_pool2d(PyObject **v) {
     Py_XDECREF(b);
     return NULL;
 }
-TENSOR_SIGNATURE(max_pool2d, 2, 7, "input", "kernel_size", "stride", "padding", "dilation", "ceil_mode", "return_indices")
+TENSOR_SIGNATURE(max_pool2d, 2, 7, "input", "kernel_size", "stride", "padding", "dilation",
+                 "ceil_mode", "return_indices")
 TENSOR_FUNCTION(max_pool2d, op_max_pool2d)
 
 /* input, kernel_size, stride, padding, ceil_mode, count_include_pad */
@@ -86,11 +93,13 @@ static PyObject *op_avg_pool2d(PyObject **v) {
     pool_options o;
     tensor *out = NULL;
     if (!pool_arguments(v, &o, v[2]) || !tensor_pair_arg(v[3], 0, "padding", o.padding) ||
-        !tensor_bool_arg(v[4], false, &o.ceil_mode) || !tensor_bool_arg(v[5], true, &o.count_include_pad))
+        !tensor_bool_arg(v[4], false, &o.ceil_mode) ||
+        !tensor_bool_arg(v[5], true, &o.count_include_pad))
         return NULL;
     return tensor_result(grad_avg_pool2d(self, &o, &out), out);
 }
-TENSOR_SIGNATURE(avg_pool2d, 2, 6, "input", "kernel_size", "stride", "padding", "ceil_mode", "count_include_pad")
+TENSOR_SIGNATURE(avg_pool2d, 2, 6, "input", "kernel_size", "stride", "padding", "ceil_mode",
+                 "count_include_pad")
 TENSOR_FUNCTION(avg_pool2d, op_avg_pool2d)
 
 /* input, running_mean, running_var, weight, bias, training, momentum, eps */
@@ -99,16 +108,22 @@ static PyObject *op_batch_norm(PyObject **v) {
     tensor *mean, *var, *weight, *bias, *out = NULL;
     bool training;
     double momentum, eps;
-    if (!optional(v[1], "batch_norm", "running_mean", &mean) || !optional(v[2], "batch_norm", "running_var", &var) ||
-        !optional(v[3], "batch_norm", "weight", &weight) || !optional(v[4], "batch_norm", "bias", &bias) ||
-        !tensor_bool_arg(v[5], false, &training) || !tensor_double_arg(v[6], 0.1, "momentum", &momentum) ||
+    if (!optional(v[1], "batch_norm", "running_mean", &mean) ||
+        !optional(v[2], "batch_norm", "running_var", &var) ||
+        !optional(v[3], "batch_norm", "weight", &weight) ||
+        !optional(v[4], "batch_norm", "bias", &bias) || !tensor_bool_arg(v[5], false, &training) ||
+        !tensor_double_arg(v[6], 0.1, "momentum", &momentum) ||
         !tensor_double_arg(v[7], 1e-5, "eps", &eps))
         return NULL;
     if (!training && (!mean || !var))
-        return PyErr_Format(PyExc_RuntimeError, "Expected running_mean and running_var to be defined when training=False");
-    return tensor_result(grad_batch_norm(self, weight, bias, mean, var, training, momentum, eps, &out), out);
+        return PyErr_Format(
+            PyExc_RuntimeError,
+            "Expected running_mean and running_var to be defined when training=False");
+    return tensor_result(
+        grad_batch_norm(self, weight, bias, mean, var, training, momentum, eps, &out), out);
 }
-TENSOR_SIGNATURE(batch_norm, 1, 8, "input", "running_mean", "running_var", "weight", "bias", "training", "momentum", "eps")
+TENSOR_SIGNATURE(batch_norm, 1, 8, "input", "running_mean", "running_var", "weight", "bias",
+                 "training", "momentum", "eps")
 TENSOR_FUNCTION(batch_norm, op_batch_norm)
 
 static PyObject *op_layer_norm(PyObject **v) { /* input, normalized_shape, weight, bias, eps */
@@ -117,17 +132,20 @@ static PyObject *op_layer_norm(PyObject **v) { /* input, normalized_shape, weigh
     double eps;
     int64_t shape[ARRAY_MAX_NDIM];
     int n;
-    if (!binding_to_shape(v[1], "normalized_shape", shape, &n) || !optional(v[2], "layer_norm", "weight", &weight) ||
+    if (!binding_to_shape(v[1], "normalized_shape", shape, &n) ||
+        !optional(v[2], "layer_norm", "weight", &weight) ||
         !optional(v[3], "layer_norm", "bias", &bias) || !tensor_double_arg(v[4], 1e-5, "eps", &eps))
         return NULL;
     int ndim = self->a->ndim;
-    if (n == 0 || n > ndim || memcmp(shape, self->a->shape + (ndim - n), sizeof *shape * (size_t)n) != 0) {
+    if (n == 0 || n > ndim ||
+        memcmp(shape, self->a->shape + (ndim - n), sizeof *shape * (size_t)n) != 0) {
         char wanted[300], got[300];
         shape_text(shape, n, wanted, sizeof wanted);
         shape_text(self->a->shape, ndim, got, sizeof got);
-        return PyErr_Format(PyExc_RuntimeError,
-                            "Given normalized_shape=%s, expected input with shape [*, %s, but got input of size%s",
-                            wanted, wanted + 1, got);
+        return PyErr_Format(
+            PyExc_RuntimeError,
+            "Given normalized_shape=%s, expected input with shape [*, %s, but got input of size%s",
+            wanted, wanted + 1, got);
     }
     return tensor_result(grad_layer_norm(self, n, weight, bias, eps, &out), out);
 }
@@ -141,11 +159,12 @@ static PyObject *op_embedding(PyObject **v) { /* weight, indices, padding_idx */
     if (!indices || !tensor_int_arg(v[2], -1, &padding)) return NULL;
     return tensor_result(grad_embedding(self, indices, padding, &out), out);
 }
-TENSOR_SIGNATURE(_embedding, 2, 3, "weight", "indices", "padding_idx") TENSOR_FUNCTION(_embedding, op_embedding)
+TENSOR_SIGNATURE(_embedding, 2, 3, "weight", "indices", "padding_idx")
+TENSOR_FUNCTION(_embedding, op_embedding)
 
-/* ---- losses ---- */
+    /* ---- losses ---- */
 
-static bool reduction_arg(PyObject *o, grad_reduction *out) {
+    static bool reduction_arg(PyObject *o, grad_reduction *out) {
     *out = LOSS_MEAN;
     if (!o || o == Py_None) return true;
     const char *name = PyUnicode_Check(o) ? PyUnicode_AsUTF8(o) : "";
@@ -163,14 +182,17 @@ static PyObject *op_cross_entropy(PyObject **v) {
     int64_t ignore;
     double smoothing;
     grad_reduction r;
-    if (!target || !optional(v[2], "cross_entropy_loss", "weight", &weight) || !tensor_int_arg(v[3], -100, &ignore) ||
-        !reduction_arg(v[4], &r) || !tensor_double_arg(v[5], 0, "label_smoothing", &smoothing))
+    if (!target || !optional(v[2], "cross_entropy_loss", "weight", &weight) ||
+        !tensor_int_arg(v[3], -100, &ignore) || !reduction_arg(v[4], &r) ||
+        !tensor_double_arg(v[5], 0, "label_smoothing", &smoothing))
         return NULL;
     if (smoothing < 0 || smoothing > 1)
-        return PyErr_Format(PyExc_RuntimeError, "label_smoothing must be between 0.0 and 1.0. Got: %S", v[5]);
+        return PyErr_Format(PyExc_RuntimeError,
+                            "label_smoothing must be between 0.0 and 1.0. Got: %S", v[5]);
     return tensor_result(grad_cross_entropy(self, target, weight, ignore, r, smoothing, &out), out);
 }
-TENSOR_SIGNATURE(_cross_entropy, 2, 6, "input", "target", "weight", "ignore_index", "reduction", "label_smoothing")
+TENSOR_SIGNATURE(_cross_entropy, 2, 6, "input", "target", "weight", "ignore_index", "reduction",
+                 "label_smoothing")
 TENSOR_FUNCTION(_cross_entropy, op_cross_entropy)
 
 static PyObject *op_nll_loss(PyObject **v) { /* input, target, weight, ignore_index, reduction */
@@ -178,8 +200,8 @@ static PyObject *op_nll_loss(PyObject **v) { /* input, target, weight, ignore_in
     tensor *target = tensor_arg(v[1], "nll_loss", "target", 2), *weight, *out = NULL;
     int64_t ignore;
     grad_reduction r;
-    if (!target || !optional(v[2], "nll_loss", "weight", &weight) || !tensor_int_arg(v[3], -100, &ignore) ||
-        !reduction_arg(v[4], &r))
+    if (!target || !optional(v[2], "nll_loss", "weight", &weight) ||
+        !tensor_int_arg(v[3], -100, &ignore) || !reduction_arg(v[4], &r))
         return NULL;
     return tensor_result(grad_nll_loss(self, target, weight, ignore, r, &out), out);
 }
@@ -193,11 +215,12 @@ static PyObject *op_mse_loss(PyObject **v) { /* input, target, reduction */
     if (!target || !reduction_arg(v[2], &r)) return NULL;
     return tensor_result(grad_mse_loss(self, target, r, &out), out);
 }
-TENSOR_SIGNATURE(_mse_loss, 2, 3, "input", "target", "reduction") TENSOR_FUNCTION(_mse_loss, op_mse_loss)
+TENSOR_SIGNATURE(_mse_loss, 2, 3, "input", "target", "reduction")
+TENSOR_FUNCTION(_mse_loss, op_mse_loss)
 
-/* ---- optimisers: lists of tensors ---- */
+    /* ---- optimisers: lists of tensors ---- */
 
-typedef struct lists {
+    typedef struct lists {
     tensor **list[5];
     Py_ssize_t n;
 } lists;
@@ -212,7 +235,8 @@ static bool lists_read(PyObject *const *objects, int count, bool holes, lists *l
     for (int i = 0; i < count; i++) {
         if (objects[i] == Py_None) continue;
         if (!PyList_Check(objects[i]) || PyList_GET_SIZE(objects[i]) != l->n) {
-            PyErr_SetString(PyExc_TypeError, "optimiser step: lists of tensors of one length are expected");
+            PyErr_SetString(PyExc_TypeError,
+                            "optimiser step: lists of tensors of one length are expected");
             return false;
         }
         l->list[i] = PyMem_Calloc((size_t)l->n + 1, sizeof **l->list);
@@ -232,8 +256,8 @@ static PyObject *sgd_step(PyObject *module, PyObject *args) {
     PyObject *objects[3];
     optim_sgd o;
     int nesterov, maximize;
-    if (!PyArg_ParseTuple(args, "OOOddddpp:_sgd", &objects[0], &objects[1], &objects[2], &o.lr, &o.momentum,
-                          &o.dampening, &o.weight_decay, &nesterov, &maximize))
+    if (!PyArg_ParseTuple(args, "OOOddddpp:_sgd", &objects[0], &objects[1], &objects[2], &o.lr,
+                          &o.momentum, &o.dampening, &o.weight_decay, &nesterov, &maximize))
         return NULL;
     o.nesterov = nesterov;
     o.maximize = maximize;
@@ -257,9 +281,9 @@ static PyObject *adam_step(PyObject *module, PyObject *args) {
     PyObject *objects[5], *steps;
     optim_adam o;
     int decoupled, maximize;
-    if (!PyArg_ParseTuple(args, "OOOOOO!dddddpp:_adam", &objects[0], &objects[1], &objects[2], &objects[3], &objects[4],
-                          &PyList_Type, &steps, &o.lr, &o.beta1, &o.beta2, &o.eps, &o.weight_decay, &decoupled,
-                          &maximize))
+    if (!PyArg_ParseTuple(args, "OOOOOO!dddddpp:_adam", &objects[0], &objects[1], &objects[2],
+                          &objects[3], &objects[4], &PyList_Type, &steps, &o.lr, &o.beta1, &o.beta2,
+                          &o.eps, &o.weight_decay, &decoupled, &maximize))
         return NULL;
     o.decoupled = decoupled;
     o.maximize = maximize;
@@ -273,7 +297,8 @@ static PyObject *adam_step(PyObject *module, PyObject *args) {
         ok = !(numbers[i] == -1 && PyErr_Occurred());
     }
     if (ok)
-        ok = binding_ok(grad_optim_adam(l.list[0], l.list[1], l.list[2], l.list[3], l.list[4], numbers, (int)l.n, &o));
+        ok = binding_ok(grad_optim_adam(l.list[0], l.list[1], l.list[2], l.list[3], l.list[4],
+                                        numbers, (int)l.n, &o));
     PyMem_Free(numbers);
     lists_free(&l);
     if (!ok) return NULL;

@@ -4,7 +4,8 @@
 
 #include "binding/tensor.h"
 
-static PyObject *reduce(array_op op, PyObject **v, const char *name) { /* input, dim, keepdim, dtype */
+static PyObject *reduce(array_op op, PyObject **v,
+                        const char *name) { /* input, dim, keepdim, dtype */
     SELF(v, name);
     uint32_t mask;
     bool all, keep;
@@ -40,7 +41,8 @@ static PyObject *op_mean(PyObject **v) {
     dtype to = dt >= 0 ? (dtype)dt : self->a->dt;
     if (!dtype_is_float(to)) {
         PyErr_Format(PyExc_NotImplementedError,
-                     "mean(): could not infer output dtype. Input dtype must be either a floating point or complex "
+                     "mean(): could not infer output dtype. Input dtype must be either a floating "
+                     "point or complex "
                      "dtype. Got: %s",
                      dtype_torch_name(to));
         return NULL;
@@ -61,7 +63,8 @@ static PyObject *spread(PyObject **v, bool root, const char *name) {
         dim = NULL;
     }
     if (!tensor_dims(dim, self->a->ndim, &mask, &all) || !tensor_bool_arg(flag, true, &unbiased) ||
-        !tensor_bool_arg(v[3], false, &keep) || !tensor_double_arg(v[4], unbiased, "correction", &correction))
+        !tensor_bool_arg(v[3], false, &keep) ||
+        !tensor_double_arg(v[4], unbiased, "correction", &correction))
         return NULL;
     if (!dtype_is_float(self->a->dt)) {
         PyErr_Format(PyExc_RuntimeError, "%s only support floating point and complex dtypes",
@@ -81,23 +84,28 @@ static PyObject *extremum(array_op op, PyObject **v, const char *name) {
     tensor *values = NULL, *indices = NULL;
     if (v[1] && tensor_check(v[1])) {
         tensor_operand in[2] = {{self}, {tensor_of(v[1])}};
-        return tensor_result(tensor_binary(op == OP_MAX ? OP_MAXIMUM : OP_MINIMUM, in, &values), values);
+        return tensor_result(tensor_binary(op == OP_MAX ? OP_MAXIMUM : OP_MINIMUM, in, &values),
+                             values);
     }
     if (!v[1] || v[1] == Py_None) {
         if (self->a->size == 0) {
             PyErr_Format(PyExc_RuntimeError,
-                         "%s(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction "
+                         "%s(): Expected reduction dim to be specified for input.numel() == 0. "
+                         "Specify the reduction "
                          "dim with the 'dim' argument.",
                          name);
             return NULL;
         }
-        return tensor_result(grad_reduce(op, self, (1u << self->a->ndim) - 1, false, -1, &values), values);
+        return tensor_result(grad_reduce(op, self, (1u << self->a->ndim) - 1, false, -1, &values),
+                             values);
     }
     int axis;
     bool keep;
-    if (!tensor_dim(v[1], self->a->ndim, &axis) || !tensor_bool_arg(v[2], false, &keep)) return NULL;
+    if (!tensor_dim(v[1], self->a->ndim, &axis) || !tensor_bool_arg(v[2], false, &keep))
+        return NULL;
     if (self->a->ndim && self->a->shape[axis] == 0) {
-        PyErr_Format(PyExc_IndexError, "%s(): Expected reduction dim %d to have non-zero size.", name, axis);
+        PyErr_Format(PyExc_IndexError, "%s(): Expected reduction dim %d to have non-zero size.",
+                     name, axis);
         return NULL;
     }
     if (!binding_ok(grad_extremum(op, self, axis, keep, &values, &indices))) return NULL;
@@ -117,8 +125,10 @@ static PyObject *position(array_op op, PyObject **v, const char *name) {
     if (!tensor_bool_arg(v[2], false, &keep)) return NULL;
     if (!all && !tensor_dim(v[1], self->a->ndim, &axis)) return NULL;
     if (self->a->size == 0 && (all || self->a->shape[axis] == 0)) {
-        PyErr_Format(PyExc_IndexError, "%s(): Expected reduction dim to be specified for input.numel() == 0. Specify "
-                                       "the reduction dim with the 'dim' argument.", name);
+        PyErr_Format(PyExc_IndexError,
+                     "%s(): Expected reduction dim to be specified for input.numel() == 0. Specify "
+                     "the reduction dim with the 'dim' argument.",
+                     name);
         return NULL;
     }
     simt_status s;
@@ -127,7 +137,8 @@ static PyObject *position(array_op op, PyObject **v, const char *name) {
         s = grad_reshape(self, shape, 1, false, &flat);
         if (s == SIMT_OK) s = grad_reduce(op, flat, 1, false, -1, &out);
         tensor_unref(flat);
-    } else s = grad_reduce(op, self, self->a->ndim ? 1u << axis : 0, keep, -1, &out);
+    } else
+        s = grad_reduce(op, self, self->a->ndim ? 1u << axis : 0, keep, -1, &out);
     return tensor_result(s, out);
 }
 static PyObject *op_argmax(PyObject **v) { return position(OP_ARGMAX, v, "argmax"); }
@@ -156,11 +167,14 @@ static PyObject *op_norm(PyObject **v) { /* input, p, dim, keepdim */
     double p = 2;
     if (v[1] && PyUnicode_Check(v[1])) {
         if (strcmp(PyUnicode_AsUTF8(v[1]), "fro") != 0) {
-            PyErr_Format(PyExc_NotImplementedError, "norm(p=%R): not in simt yet; nearest is 'fro'", v[1]);
+            PyErr_Format(PyExc_NotImplementedError, "norm(p=%R): not in simt yet; nearest is 'fro'",
+                         v[1]);
             return NULL;
         }
-    } else if (!tensor_double_arg(v[1], 2, "p", &p)) return NULL;
-    if (!tensor_dims(v[2], self->a->ndim, &mask, &all) || !tensor_bool_arg(v[3], false, &keep)) return NULL;
+    } else if (!tensor_double_arg(v[1], 2, "p", &p))
+        return NULL;
+    if (!tensor_dims(v[2], self->a->ndim, &mask, &all) || !tensor_bool_arg(v[3], false, &keep))
+        return NULL;
     tensor *a = NULL, *b = NULL, *out = NULL;
     simt_status s;
     if (p == 2) {
@@ -169,8 +183,10 @@ static PyObject *op_norm(PyObject **v) { /* input, p, dim, keepdim */
         if (s == SIMT_OK) s = grad_unary(OP_SQRT, b, &out);
     } else {
         s = grad_unary(OP_ABSOLUTE, self, &a);
-        if (s == SIMT_OK && isinf(p)) s = grad_reduce(p > 0 ? OP_MAX : OP_MIN, a, mask, keep, -1, &out);
-        else if (s == SIMT_OK && p == 1) s = grad_reduce(OP_SUM, a, mask, keep, -1, &out);
+        if (s == SIMT_OK && isinf(p))
+            s = grad_reduce(p > 0 ? OP_MAX : OP_MIN, a, mask, keep, -1, &out);
+        else if (s == SIMT_OK && p == 1)
+            s = grad_reduce(OP_SUM, a, mask, keep, -1, &out);
         else if (s == SIMT_OK) {
             tensor *c = NULL;
             s = grad_binary_scalar(OP_POWER, a, p, &c);
@@ -190,7 +206,8 @@ static PyObject *op_logsumexp(PyObject **v) {
     uint32_t mask;
     bool all, keep;
     tensor *out = NULL;
-    if (!tensor_dims(v[1], self->a->ndim, &mask, &all) || !tensor_bool_arg(v[2], false, &keep)) return NULL;
+    if (!tensor_dims(v[1], self->a->ndim, &mask, &all) || !tensor_bool_arg(v[2], false, &keep))
+        return NULL;
     return tensor_result(grad_logsumexp(self, mask, keep, &out), out);
 }
 TENSOR_OP(logsumexp, op_logsumexp, 2, 3, "input", "dim", "keepdim")
@@ -206,7 +223,8 @@ static PyObject *softmax(PyObject **v, bool logarithm, const char *name) { /* in
     tensor *cast = NULL, *out = NULL;
     if (dt >= 0 && !binding_ok(grad_cast(self, (dtype)dt, &cast))) return NULL;
     if (dt < 0 && !dtype_is_float(self->a->dt)) {
-        PyErr_Format(PyExc_NotImplementedError, "\"%ssoftmax_lastdim_kernel_impl\" not implemented for '%s'",
+        PyErr_Format(PyExc_NotImplementedError,
+                     "\"%ssoftmax_lastdim_kernel_impl\" not implemented for '%s'",
                      logarithm ? "log_" : "", dtype_torch_name(self->a->dt));
         return NULL;
     }
@@ -223,7 +241,8 @@ static PyObject *op_cumsum(PyObject **v) {
     SELF(v, "cumsum");
     int axis, dt;
     tensor *out = NULL;
-    if (!tensor_dim(v[1], self->a->ndim, &axis) || !tensor_dtype_arg(v[2], "cumsum", &dt)) return NULL;
+    if (!tensor_dim(v[1], self->a->ndim, &axis) || !tensor_dtype_arg(v[2], "cumsum", &dt))
+        return NULL;
     return tensor_result(grad_cumsum(self, axis, dt, &out), out);
 }
 TENSOR_OP(cumsum, op_cumsum, 2, 2, "input", "dim", "dtype")
@@ -235,23 +254,29 @@ static PyObject *product(PyObject **v, int first, int second, const char *name) 
     tensor *other = tensor_arg(v[1], name, "mat2", 2), *out = NULL;
     if (!other) return NULL;
     if (first && self->a->ndim != first) {
-        PyErr_Format(PyExc_RuntimeError, first == 2 ? "%s: self must be a matrix, got %d-D tensor"
-                                                    : "%s: expected a tensor of other dimensions, got %d-D",
+        PyErr_Format(PyExc_RuntimeError,
+                     first == 2 ? "%s: self must be a matrix, got %d-D tensor"
+                                : "%s: expected a tensor of other dimensions, got %d-D",
                      name, self->a->ndim);
         if (first == 3) PyErr_SetString(PyExc_RuntimeError, "batch1 must be a 3D tensor");
         return NULL;
     }
     if (second && other->a->ndim != second) {
-        if (second == 3) PyErr_SetString(PyExc_RuntimeError, "batch2 must be a 3D tensor");
-        else PyErr_Format(PyExc_RuntimeError, "%s: mat2 must be a matrix, got %d-D tensor", name, other->a->ndim);
+        if (second == 3)
+            PyErr_SetString(PyExc_RuntimeError, "batch2 must be a 3D tensor");
+        else
+            PyErr_Format(PyExc_RuntimeError, "%s: mat2 must be a matrix, got %d-D tensor", name,
+                         other->a->ndim);
         return NULL;
     }
-    if (first == 3 && (other->a->shape[0] != self->a->shape[0] || other->a->shape[1] != self->a->shape[2])) {
+    if (first == 3 &&
+        (other->a->shape[0] != self->a->shape[0] || other->a->shape[1] != self->a->shape[2])) {
         PyErr_Format(PyExc_RuntimeError,
-                     "Expected size for first two dimensions of batch2 tensor to be: [%lld, %lld] but got: [%lld, "
+                     "Expected size for first two dimensions of batch2 tensor to be: [%lld, %lld] "
+                     "but got: [%lld, "
                      "%lld].",
-                     (long long)self->a->shape[0], (long long)self->a->shape[2], (long long)other->a->shape[0],
-                     (long long)other->a->shape[1]);
+                     (long long)self->a->shape[0], (long long)self->a->shape[2],
+                     (long long)other->a->shape[0], (long long)other->a->shape[1]);
         return NULL;
     }
     return tensor_result(grad_matmul(self, other, &out), out);
@@ -267,16 +292,53 @@ TENSOR_OP(bmm, op_bmm, 2, 2, "input", "mat2")
 TENSOR_OP(mv, op_mv, 2, 2, "input", "vec")
 TENSOR_OP(dot, op_dot, 2, 2, "input", "tensor")
 
-PyMethodDef tensor_reduce_methods[] = {
-    METHOD_ENTRY(sum), METHOD_ENTRY(prod), METHOD_ENTRY(any), METHOD_ENTRY(all), METHOD_ENTRY(amax),
-    METHOD_ENTRY(amin), METHOD_ENTRY(mean), METHOD_ENTRY(var), METHOD_ENTRY(std), METHOD_ENTRY(max),
-    METHOD_ENTRY(min), METHOD_ENTRY(argmax), METHOD_ENTRY(argmin), METHOD_ENTRY(count_nonzero), METHOD_ENTRY(norm),
-    METHOD_ENTRY(logsumexp), METHOD_ENTRY(softmax), METHOD_ENTRY(log_softmax), METHOD_ENTRY(cumsum),
-    METHOD_ENTRY(matmul), METHOD_ENTRY(mm), METHOD_ENTRY(bmm), METHOD_ENTRY(mv), METHOD_ENTRY(dot), {NULL}};
-PyMethodDef tensor_reduce_functions[] = {
-    FUNCTION_ENTRY(sum), FUNCTION_ENTRY(prod), FUNCTION_ENTRY(any), FUNCTION_ENTRY(all), FUNCTION_ENTRY(amax),
-    FUNCTION_ENTRY(amin), FUNCTION_ENTRY(mean), FUNCTION_ENTRY(var), FUNCTION_ENTRY(std), FUNCTION_ENTRY(max),
-    FUNCTION_ENTRY(min), FUNCTION_ENTRY(argmax), FUNCTION_ENTRY(argmin), FUNCTION_ENTRY(count_nonzero),
-    FUNCTION_ENTRY(norm), FUNCTION_ENTRY(logsumexp), FUNCTION_ENTRY(softmax), FUNCTION_ENTRY(log_softmax),
-    FUNCTION_ENTRY(cumsum), FUNCTION_ENTRY(matmul), FUNCTION_ENTRY(mm), FUNCTION_ENTRY(bmm), FUNCTION_ENTRY(mv),
-    FUNCTION_ENTRY(dot), {NULL}};
+PyMethodDef tensor_reduce_methods[] = {METHOD_ENTRY(sum),
+                                       METHOD_ENTRY(prod),
+                                       METHOD_ENTRY(any),
+                                       METHOD_ENTRY(all),
+                                       METHOD_ENTRY(amax),
+                                       METHOD_ENTRY(amin),
+                                       METHOD_ENTRY(mean),
+                                       METHOD_ENTRY(var),
+                                       METHOD_ENTRY(std),
+                                       METHOD_ENTRY(max),
+                                       METHOD_ENTRY(min),
+                                       METHOD_ENTRY(argmax),
+                                       METHOD_ENTRY(argmin),
+                                       METHOD_ENTRY(count_nonzero),
+                                       METHOD_ENTRY(norm),
+                                       METHOD_ENTRY(logsumexp),
+                                       METHOD_ENTRY(softmax),
+                                       METHOD_ENTRY(log_softmax),
+                                       METHOD_ENTRY(cumsum),
+                                       METHOD_ENTRY(matmul),
+                                       METHOD_ENTRY(mm),
+                                       METHOD_ENTRY(bmm),
+                                       METHOD_ENTRY(mv),
+                                       METHOD_ENTRY(dot),
+                                       {NULL}};
+PyMethodDef tensor_reduce_functions[] = {FUNCTION_ENTRY(sum),
+                                         FUNCTION_ENTRY(prod),
+                                         FUNCTION_ENTRY(any),
+                                         FUNCTION_ENTRY(all),
+                                         FUNCTION_ENTRY(amax),
+                                         FUNCTION_ENTRY(amin),
+                                         FUNCTION_ENTRY(mean),
+                                         FUNCTION_ENTRY(var),
+                                         FUNCTION_ENTRY(std),
+                                         FUNCTION_ENTRY(max),
+                                         FUNCTION_ENTRY(min),
+                                         FUNCTION_ENTRY(argmax),
+                                         FUNCTION_ENTRY(argmin),
+                                         FUNCTION_ENTRY(count_nonzero),
+                                         FUNCTION_ENTRY(norm),
+                                         FUNCTION_ENTRY(logsumexp),
+                                         FUNCTION_ENTRY(softmax),
+                                         FUNCTION_ENTRY(log_softmax),
+                                         FUNCTION_ENTRY(cumsum),
+                                         FUNCTION_ENTRY(matmul),
+                                         FUNCTION_ENTRY(mm),
+                                         FUNCTION_ENTRY(bmm),
+                                         FUNCTION_ENTRY(mv),
+                                         FUNCTION_ENTRY(dot),
+                                         {NULL}};

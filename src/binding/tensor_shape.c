@@ -11,11 +11,13 @@ static PyObject *method_view(PyObject *o, PyObject *const *args, Py_ssize_t n) {
         tensor *t = tensor_of(o);
         if (!binding_to_dtype(args[0], &dt)) return NULL;
         if (dtype_bytes(dt) != dtype_bytes(t->a->dt)) {
-            PyErr_SetString(PyExc_NotImplementedError, "view(dtype) of another size: not in simt yet");
+            PyErr_SetString(PyExc_NotImplementedError,
+                            "view(dtype) of another size: not in simt yet");
             return NULL;
         }
         array *a;
-        if (!binding_ok(array_view_strided(t->a, dt, t->a->shape, t->a->strides, t->a->ndim, t->a->offset, &a)))
+        if (!binding_ok(array_view_strided(t->a, dt, t->a->shape, t->a->strides, t->a->ndim,
+                                           t->a->offset, &a)))
             return NULL;
         return tensor_wrap_array(a);
     }
@@ -42,18 +44,25 @@ static PyObject *op_reshape(PyObject **v) {
     if (!binding_to_shape(v[1], "shape", shape, &ndim)) return NULL;
     return tensor_result(grad_reshape(self, shape, ndim, false, &out), out);
 }
-TENSOR_SIGNATURE(reshape, 2, 2, "input", "shape") TENSOR_FUNCTION(reshape, op_reshape)
+TENSOR_SIGNATURE(reshape, 2, 2, "input", "shape")
+TENSOR_FUNCTION(reshape, op_reshape)
 
-static PyObject *like(PyObject *o, PyObject *other, bool view, bool expand) {
+    static PyObject *like(PyObject *o, PyObject *other, bool view, bool expand) {
     tensor *t = tensor_arg(other, "view_as", "other", 1), *out = NULL;
     if (!t) return NULL;
     simt_status s = expand ? grad_expand(tensor_of(o), t->a->shape, t->a->ndim, &out)
                            : grad_reshape(tensor_of(o), t->a->shape, t->a->ndim, view, &out);
     return tensor_result(s, out);
 }
-static PyObject *method_view_as(PyObject *o, PyObject *other) { return like(o, other, true, false); }
-static PyObject *method_reshape_as(PyObject *o, PyObject *other) { return like(o, other, false, false); }
-static PyObject *method_expand_as(PyObject *o, PyObject *other) { return like(o, other, false, true); }
+static PyObject *method_view_as(PyObject *o, PyObject *other) {
+    return like(o, other, true, false);
+}
+static PyObject *method_reshape_as(PyObject *o, PyObject *other) {
+    return like(o, other, false, false);
+}
+static PyObject *method_expand_as(PyObject *o, PyObject *other) {
+    return like(o, other, false, true);
+}
 
 static PyObject *method_expand(PyObject *o, PyObject *const *args, Py_ssize_t n) {
     int64_t shape[ARRAY_MAX_NDIM];
@@ -76,10 +85,12 @@ static PyObject *permute(tensor *t, const int64_t *dims, int n) {
     int axes[ARRAY_MAX_NDIM];
     uint32_t seen = 0;
     if (n != t->a->ndim) {
-        PyErr_Format(PyExc_RuntimeError,
-                     "permute(sparse_coo): number of dimensions in the tensor input does not match the length of the "
-                     "desired ordering of dimensions i.e. input.dim() = %d is not equal to len(dims) = %d",
-                     t->a->ndim, n);
+        PyErr_Format(
+            PyExc_RuntimeError,
+            "permute(sparse_coo): number of dimensions in the tensor input does not match the "
+            "length of the "
+            "desired ordering of dimensions i.e. input.dim() = %d is not equal to len(dims) = %d",
+            t->a->ndim, n);
         return NULL;
     }
     for (int i = 0; i < n; i++) {
@@ -96,7 +107,8 @@ static PyObject *permute(tensor *t, const int64_t *dims, int n) {
 static PyObject *method_permute(PyObject *o, PyObject *const *args, Py_ssize_t n) {
     int64_t dims[ARRAY_MAX_NDIM];
     int ndim;
-    return binding_args_to_shape(args, n, "dims", dims, &ndim) ? permute(tensor_of(o), dims, ndim) : NULL;
+    return binding_args_to_shape(args, n, "dims", dims, &ndim) ? permute(tensor_of(o), dims, ndim)
+                                                               : NULL;
 }
 static PyObject *op_permute(PyObject **v) {
     SELF(v, "permute");
@@ -104,9 +116,10 @@ static PyObject *op_permute(PyObject **v) {
     int ndim;
     return binding_to_shape(v[1], "dims", dims, &ndim) ? permute(self, dims, ndim) : NULL;
 }
-TENSOR_SIGNATURE(permute, 2, 2, "input", "dims") TENSOR_FUNCTION(permute, op_permute)
+TENSOR_SIGNATURE(permute, 2, 2, "input", "dims")
+TENSOR_FUNCTION(permute, op_permute)
 
-static PyObject *swap(tensor *t, int a, int b, const char *name) {
+    static PyObject *swap(tensor *t, int a, int b, const char *name) {
     int axes[ARRAY_MAX_NDIM];
     for (int i = 0; i < t->a->ndim; i++) axes[i] = i;
     axes[a] = b;
@@ -125,7 +138,8 @@ TENSOR_OP(swapaxes, op_transpose, 3, 3, "input", "axis0", "axis1")
 static PyObject *op_t(PyObject **v) {
     SELF(v, "t");
     if (self->a->ndim > 2) {
-        PyErr_Format(PyExc_RuntimeError, "t() expects a tensor with <= 2 dimensions, but self is %dD", self->a->ndim);
+        PyErr_Format(PyExc_RuntimeError,
+                     "t() expects a tensor with <= 2 dimensions, but self is %dD", self->a->ndim);
         return NULL;
     }
     return self->a->ndim == 2 ? swap(self, 0, 1, "TBackward0") : Py_NewRef(v[0]);
@@ -156,11 +170,12 @@ static PyObject *op_flatten(PyObject **v) {
     int64_t a, b, shape[ARRAY_MAX_NDIM];
     tensor *out = NULL;
     int ndim = self->a->ndim, n = 0;
-    if (!tensor_int_arg(v[1], 0, &a) || !tensor_int_arg(v[2], -1, &b) || !tensor_dim_number(a, ndim, &first) ||
-        !tensor_dim_number(b, ndim, &last))
+    if (!tensor_int_arg(v[1], 0, &a) || !tensor_int_arg(v[2], -1, &b) ||
+        !tensor_dim_number(a, ndim, &first) || !tensor_dim_number(b, ndim, &last))
         return NULL;
     if (first > last) {
-        PyErr_SetString(PyExc_RuntimeError, "flatten() has invalid args: start_dim cannot come after end_dim");
+        PyErr_SetString(PyExc_RuntimeError,
+                        "flatten() has invalid args: start_dim cannot come after end_dim");
         return NULL;
     }
     if (ndim && first == last) return Py_NewRef(v[0]);
@@ -180,12 +195,14 @@ static PyObject *op_unflatten(PyObject **v) {
     int axis, count;
     int64_t sizes[ARRAY_MAX_NDIM], shape[2 * ARRAY_MAX_NDIM];
     tensor *out = NULL;
-    if (!tensor_dim(v[1], self->a->ndim, &axis) || !binding_to_shape(v[2], "sizes", sizes, &count)) return NULL;
+    if (!tensor_dim(v[1], self->a->ndim, &axis) || !binding_to_shape(v[2], "sizes", sizes, &count))
+        return NULL;
     int n = 0;
     int64_t known = 1;
     for (int i = 0; i < axis; i++) shape[n++] = self->a->shape[i];
     for (int i = 0; i < count; i++) known *= sizes[i] == -1 ? 1 : sizes[i];
-    for (int i = 0; i < count; i++) shape[n++] = sizes[i] == -1 && known ? self->a->shape[axis] / known : sizes[i];
+    for (int i = 0; i < count; i++)
+        shape[n++] = sizes[i] == -1 && known ? self->a->shape[axis] / known : sizes[i];
     for (int i = axis + 1; i < self->a->ndim; i++) shape[n++] = self->a->shape[i];
     return tensor_result(grad_reshape(self, shape, n, false, &out), out);
 }
@@ -193,11 +210,14 @@ TENSOR_OP(unflatten, op_unflatten, 3, 3, "input", "dim", "sizes")
 
 /* ---- parts ---- */
 
-static PyObject *part(tensor *t, int axis, int64_t start, int64_t stop, bool one, const char *name) {
+static PyObject *part(tensor *t, int axis, int64_t start, int64_t stop, bool one,
+                      const char *name) {
     array_slice items[ARRAY_MAX_NDIM];
     for (int i = 0; i < axis; i++)
-        items[i] = (array_slice){.kind = SLICE_RANGE, .start = 0, .stop = t->a->shape[i], .step = 1};
-    items[axis] = (array_slice){.kind = one ? SLICE_INDEX : SLICE_RANGE, .start = start, .stop = stop, .step = 1};
+        items[i] =
+            (array_slice){.kind = SLICE_RANGE, .start = 0, .stop = t->a->shape[i], .step = 1};
+    items[axis] = (array_slice){
+        .kind = one ? SLICE_INDEX : SLICE_RANGE, .start = start, .stop = stop, .step = 1};
     tensor *out = NULL;
     return tensor_result(grad_slice(t, items, axis + 1, name, &out), out);
 }
@@ -208,7 +228,8 @@ static PyObject *op_select(PyObject **v) {
     int64_t i;
     if (!tensor_dim(v[1], self->a->ndim, &axis) || !binding_to_int64(v[2], &i)) return NULL;
     if (self->a->ndim == 0 || i < -self->a->shape[axis] || i >= self->a->shape[axis]) {
-        PyErr_Format(PyExc_IndexError, "select(): index %lld out of range for tensor of size %R at dimension %d",
+        PyErr_Format(PyExc_IndexError,
+                     "select(): index %lld out of range for tensor of size %R at dimension %d",
                      (long long)i, Py_None, axis);
         return NULL;
     }
@@ -220,12 +241,14 @@ static PyObject *op_narrow(PyObject **v) {
     SELF(v, "narrow");
     int axis;
     int64_t start, count;
-    if (!tensor_dim(v[1], self->a->ndim, &axis) || !binding_to_int64(v[2], &start) || !binding_to_int64(v[3], &count))
+    if (!tensor_dim(v[1], self->a->ndim, &axis) || !binding_to_int64(v[2], &start) ||
+        !binding_to_int64(v[3], &count))
         return NULL;
     int64_t size = self->a->ndim ? self->a->shape[axis] : 0;
     if (start < 0) start += size;
     if (start < 0 || count < 0 || start + count > size) {
-        PyErr_Format(PyExc_RuntimeError, "start (%lld) + length (%lld) exceeds dimension size (%lld).",
+        PyErr_Format(PyExc_RuntimeError,
+                     "start (%lld) + length (%lld) exceeds dimension size (%lld).",
                      (long long)start, (long long)count, (long long)size);
         return NULL;
     }
@@ -240,8 +263,10 @@ static PyObject *parts(tensor *t, int axis, const int64_t *ends, Py_ssize_t n, b
     for (Py_ssize_t i = 0; tuple && i < n; i++) {
         PyObject *o = one ? part(t, axis, i, 0, true, "UnbindBackward0")
                           : part(t, axis, start, ends[i], false, "SplitBackward0");
-        if (!o) Py_CLEAR(tuple);
-        else PyTuple_SET_ITEM(tuple, i, o);
+        if (!o)
+            Py_CLEAR(tuple);
+        else
+            PyTuple_SET_ITEM(tuple, i, o);
         if (!one) start = ends[i];
     }
     return tuple;
@@ -254,7 +279,8 @@ static PyObject *split_even(tensor *t, int axis, int64_t size) {
     }
     int64_t total = t->a->shape[axis];
     if (size < 0 || (size == 0 && total != 0)) {
-        PyErr_Format(PyExc_RuntimeError, "split_size must be positive, but got split_size=%lld", (long long)size);
+        PyErr_Format(PyExc_RuntimeError, "split_size must be positive, but got split_size=%lld",
+                     (long long)size);
         return NULL;
     }
     Py_ssize_t n = total && size ? (Py_ssize_t)((total + size - 1) / size) : 1;
@@ -270,8 +296,10 @@ static PyObject *op_split(PyObject **v) {
     SELF(v, "split");
     int64_t number;
     int axis;
-    if (!tensor_int_arg(v[2], 0, &number) || !tensor_dim_number(number, self->a->ndim, &axis)) return NULL;
-    if (PyLong_Check(v[1])) return binding_to_int64(v[1], &number) ? split_even(self, axis, number) : NULL;
+    if (!tensor_int_arg(v[2], 0, &number) || !tensor_dim_number(number, self->a->ndim, &axis))
+        return NULL;
+    if (PyLong_Check(v[1]))
+        return binding_to_int64(v[1], &number) ? split_even(self, axis, number) : NULL;
     PyObject *sizes = PySequence_Fast(v[1], "split_size must be an int or a list of ints");
     if (!sizes) return NULL;
     Py_ssize_t n = PySequence_Fast_GET_SIZE(sizes);
@@ -286,10 +314,12 @@ static PyObject *op_split(PyObject **v) {
     PyObject *r = NULL;
     if (ok && total != (self->a->ndim ? self->a->shape[axis] : 0))
         PyErr_Format(PyExc_RuntimeError,
-                     "split_with_sizes expects split_sizes to sum exactly to %lld (input tensor's size at dimension "
+                     "split_with_sizes expects split_sizes to sum exactly to %lld (input tensor's "
+                     "size at dimension "
                      "%d), but got split_sizes=%R",
                      (long long)(self->a->ndim ? self->a->shape[axis] : 0), axis, v[1]);
-    else if (ok) r = parts(self, axis, ends, n, false);
+    else if (ok)
+        r = parts(self, axis, ends, n, false);
     PyMem_Free(ends);
     Py_DECREF(sizes);
     return r;
@@ -304,7 +334,8 @@ static PyObject *op_chunk(PyObject **v) {
         !tensor_dim_number(number, self->a->ndim, &axis))
         return NULL;
     if (chunks <= 0) {
-        PyErr_Format(PyExc_RuntimeError, "chunk expects `chunks` to be greater than 0, got: %lld", (long long)chunks);
+        PyErr_Format(PyExc_RuntimeError, "chunk expects `chunks` to be greater than 0, got: %lld",
+                     (long long)chunks);
         return NULL;
     }
     int64_t total = self->a->ndim ? self->a->shape[axis] : 0, size = (total + chunks - 1) / chunks;
@@ -316,9 +347,11 @@ static PyObject *op_unbind(PyObject **v) {
     SELF(v, "unbind");
     int64_t number;
     int axis;
-    if (!tensor_int_arg(v[1], 0, &number) || !tensor_dim_number(number, self->a->ndim, &axis)) return NULL;
+    if (!tensor_int_arg(v[1], 0, &number) || !tensor_dim_number(number, self->a->ndim, &axis))
+        return NULL;
     if (self->a->ndim == 0) {
-        PyErr_SetString(PyExc_RuntimeError, "Dimension specified as 0 but tensor has no dimensions");
+        PyErr_SetString(PyExc_RuntimeError,
+                        "Dimension specified as 0 but tensor has no dimensions");
         return NULL;
     }
     return parts(self, axis, NULL, (Py_ssize_t)self->a->shape[axis], true);
@@ -330,7 +363,8 @@ TENSOR_OP(unbind, op_unbind, 1, 2, "input", "dim")
 static PyObject *join(PyObject **v, bool stack, const char *name) {
     PyObject *list = PySequence_Fast(v[0], "expected a list of Tensors");
     if (!list) {
-        PyErr_Format(PyExc_TypeError, "%s(): argument 'tensors' (position 1) must be tuple of Tensors, not %s", name,
+        PyErr_Format(PyExc_TypeError,
+                     "%s(): argument 'tensors' (position 1) must be tuple of Tensors, not %s", name,
                      Py_TYPE(v[0])->tp_name);
         return NULL;
     }
@@ -340,30 +374,37 @@ static PyObject *join(PyObject **v, bool stack, const char *name) {
     for (Py_ssize_t i = 0; ok && i < n; i++) {
         PyObject *o = PySequence_Fast_GET_ITEM(list, i);
         if (!tensor_check(o)) {
-            PyErr_Format(PyExc_TypeError, "expected Tensor as element %zd in argument 0, but got %s", i,
+            PyErr_Format(PyExc_TypeError,
+                         "expected Tensor as element %zd in argument 0, but got %s", i,
                          Py_TYPE(o)->tp_name);
             ok = false;
             break;
         }
         tensor *t = tensor_of(o);
-        if (stack || n == 1 || !(t->a->ndim == 1 && t->a->size == 0)) ts[used++] = t; /* cat skips old empties */
+        if (stack || n == 1 || !(t->a->ndim == 1 && t->a->size == 0))
+            ts[used++] = t; /* cat skips old empties */
     }
     if (ok && n && !used) ts[used++] = tensor_of(PySequence_Fast_GET_ITEM(list, 0));
     if (ok && n == 0) {
-        if (stack) PyErr_SetString(PyExc_RuntimeError, "stack expects a non-empty TensorList");
-        else PyErr_SetString(PyExc_ValueError, "torch.cat(): expected a non-empty list of Tensors");
+        if (stack)
+            PyErr_SetString(PyExc_RuntimeError, "stack expects a non-empty TensorList");
+        else
+            PyErr_SetString(PyExc_ValueError, "torch.cat(): expected a non-empty list of Tensors");
         ok = false;
     }
     int64_t number = 0;
     int axis = 0;
     if (ok && !stack && ts[0]->a->ndim == 0) {
-        PyErr_SetString(PyExc_RuntimeError, "zero-dimensional tensor (at position 0) cannot be concatenated");
+        PyErr_SetString(PyExc_RuntimeError,
+                        "zero-dimensional tensor (at position 0) cannot be concatenated");
         ok = false;
     }
-    ok = ok && tensor_int_arg(v[1], 0, &number) && tensor_dim_number(number, ts[0]->a->ndim + stack, &axis);
+    ok = ok && tensor_int_arg(v[1], 0, &number) &&
+         tensor_dim_number(number, ts[0]->a->ndim + stack, &axis);
     PyObject *r = NULL;
     if (ok)
-        r = tensor_result(stack ? grad_stack(ts, (int)used, axis, &out) : grad_concatenate(ts, (int)used, axis, &out),
+        r = tensor_result(stack ? grad_stack(ts, (int)used, axis, &out)
+                                : grad_concatenate(ts, (int)used, axis, &out),
                           out);
     PyMem_Free(ts);
     Py_DECREF(list);
@@ -371,25 +412,28 @@ static PyObject *join(PyObject **v, bool stack, const char *name) {
 }
 static PyObject *op_cat(PyObject **v) { return join(v, false, "cat"); }
 static PyObject *op_stack(PyObject **v) { return join(v, true, "stack"); }
-TENSOR_SIGNATURE(cat, 1, 2, "tensors", "dim") TENSOR_FUNCTION(cat, op_cat)
-TENSOR_SIGNATURE(concat, 1, 2, "tensors", "dim") TENSOR_FUNCTION(concat, op_cat)
-TENSOR_SIGNATURE(stack, 1, 2, "tensors", "dim") TENSOR_FUNCTION(stack, op_stack)
+TENSOR_SIGNATURE(cat, 1, 2, "tensors", "dim")
+TENSOR_FUNCTION(cat, op_cat) TENSOR_SIGNATURE(concat, 1, 2, "tensors", "dim")
+    TENSOR_FUNCTION(concat, op_cat) TENSOR_SIGNATURE(stack, 1, 2, "tensors", "dim")
+        TENSOR_FUNCTION(stack, op_stack)
 
-/* repeat: expand along new axes, then one reshape */
-static PyObject *method_repeat(PyObject *o, PyObject *const *args, Py_ssize_t n) {
-    int64_t times[ARRAY_MAX_NDIM], lead[ARRAY_MAX_NDIM], wide[2 * ARRAY_MAX_NDIM], full[ARRAY_MAX_NDIM];
+    /* repeat: expand along new axes, then one reshape */
+    static PyObject *method_repeat(PyObject *o, PyObject *const *args, Py_ssize_t n) {
+    int64_t times[ARRAY_MAX_NDIM], lead[ARRAY_MAX_NDIM], wide[2 * ARRAY_MAX_NDIM],
+        full[ARRAY_MAX_NDIM];
     int count;
     tensor *t = tensor_of(o);
     if (!binding_args_to_shape(args, n, "repeats", times, &count)) return NULL;
     if (count < t->a->ndim || 2 * count > ARRAY_MAX_NDIM) {
-        PyErr_SetString(PyExc_RuntimeError,
-                        "Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor");
+        PyErr_SetString(PyExc_RuntimeError, "Number of dimensions of repeat dims can not be "
+                                            "smaller than number of dimensions of tensor");
         return NULL;
     }
     for (int i = 0; i < count; i++) {
         int64_t size = i < count - t->a->ndim ? 1 : t->a->shape[i - (count - t->a->ndim)];
         if (times[i] < 0) {
-            PyErr_Format(PyExc_RuntimeError, "Trying to create tensor with negative dimension %lld", (long long)times[i]);
+            PyErr_Format(PyExc_RuntimeError, "Trying to create tensor with negative dimension %lld",
+                         (long long)times[i]);
             return NULL;
         }
         lead[i] = size;
@@ -452,16 +496,17 @@ static simt_status check_indices(const tensor *view, array **index, int n) {
     int64_t bad;
     for (int i = 0; i < n; i++)
         if (index[i] && grad_find_outside(index[i], view->a->shape[i], true, &bad))
-            return status_fail(SIMT_ERR_INDEX, "index %lld is out of bounds for dimension %d with size %lld",
+            return status_fail(SIMT_ERR_INDEX,
+                               "index %lld is out of bounds for dimension %d with size %lld",
                                (long long)bad, i, (long long)view->a->shape[i]);
     return SIMT_OK;
 }
 
 static bool parse_key(tensor *t, PyObject *key, binding_key *k) {
     if (t->a->ndim == 0 && PyLong_CheckExact(key)) {
-        PyErr_SetString(PyExc_IndexError,
-                        "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ "
-                        "to convert a 0-dim tensor to a number");
+        PyErr_SetString(PyExc_IndexError, "invalid index of a 0-dim tensor. Use `tensor.item()` in "
+                                          "Python or `tensor.item<T>()` in C++ "
+                                          "to convert a 0-dim tensor to a number");
         return false;
     }
     return binding_key_parse(t->a, key, FACE_TORCH, k);
@@ -507,7 +552,8 @@ static bool is_mask_for(const tensor *t, PyObject *key) {
 static simt_status fill_mask(tensor *t, tensor *mask, const tensor_operand *value) {
     tensor *filled = NULL, *number = NULL;
     simt_status s = SIMT_OK;
-    if (value->t) s = grad_cast(value->t, t->a->dt, &number);
+    if (value->t)
+        s = grad_cast(value->t, t->a->dt, &number);
     else {
         array *a;
         s = array_full(t->a->dt, NULL, 0, value->s, &a);
@@ -562,11 +608,13 @@ int tensor_set_item(PyObject *o, PyObject *key, PyObject *value) {
     s = grad_check_inplace(t);
     if (s != SIMT_OK && t->requires_grad && !t->fn) {
         status_clear();
-        s = status_fail(SIMT_ERR_RUNTIME,
-                        "a view of a leaf Variable that requires grad is being used in an in-place operation.");
+        s = status_fail(
+            SIMT_ERR_RUNTIME,
+            "a view of a leaf Variable that requires grad is being used in an in-place operation.");
     }
     if (s == SIMT_OK) s = key_view(t, &k, &view);
-    if (s == SIMT_OK && k.nindices == 0) s = assign_window(view, &v.v);
+    if (s == SIMT_OK && k.nindices == 0)
+        s = assign_window(view, &v.v);
     else if (s == SIMT_OK) {
         array *index[2 * ARRAY_MAX_NDIM];
         int n = binding_key_indices(&k, index);
@@ -574,11 +622,13 @@ int tensor_set_item(PyObject *o, PyObject *key, PyObject *value) {
         s = check_indices(view, index, n);
         if (s == SIMT_OK && v.v.t && v.v.t->a->dt != view->a->dt) {
             if (v.v.t->a->ndim)
-                s = status_fail(SIMT_ERR_RUNTIME,
-                                "Index put requires the source and destination dtypes match, got %s for the "
-                                "destination and %s for the source.",
-                                dtype_torch_name(view->a->dt), dtype_torch_name(v.v.t->a->dt));
-            else s = grad_cast(v.v.t, view->a->dt, &cast);
+                s = status_fail(
+                    SIMT_ERR_RUNTIME,
+                    "Index put requires the source and destination dtypes match, got %s for the "
+                    "destination and %s for the source.",
+                    dtype_torch_name(view->a->dt), dtype_torch_name(v.v.t->a->dt));
+            else
+                s = grad_cast(v.v.t, view->a->dt, &cast);
         }
         tensor_operand source = cast ? (tensor_operand){cast} : v.v;
         if (s == SIMT_OK) s = grad_index_put(view, index, n, &source, false);
@@ -608,14 +658,16 @@ static PyObject *scatter_into(PyObject *o, PyObject **v, bool add) {
     if (!index || !tensor_dim(v[1], self->a->ndim, &axis)) return NULL;
     PyObject *src = v[3] ? v[3] : v[4];
     if (!src) {
-        PyErr_SetString(PyExc_TypeError, "scatter() missing required argument: \"src\" or \"value\"");
+        PyErr_SetString(PyExc_TypeError,
+                        "scatter() missing required argument: \"src\" or \"value\"");
         return NULL;
     }
     if (v[5] && v[5] != Py_None) {
         const char *reduce = PyUnicode_AsUTF8(v[5]);
         if (!reduce) return NULL;
         if (strcmp(reduce, "add") != 0) {
-            PyErr_Format(PyExc_NotImplementedError, "scatter(reduce='%s'): not in simt yet; nearest is 'add'", reduce);
+            PyErr_Format(PyExc_NotImplementedError,
+                         "scatter(reduce='%s'): not in simt yet; nearest is 'add'", reduce);
             return NULL;
         }
         add = true;
@@ -639,17 +691,20 @@ static PyObject *op_scatter_(PyObject **v) { return scatter_into(v[0], v, false)
 static PyObject *op_scatter_add_(PyObject **v) { return scatter_into(v[0], v, true); }
 TENSOR_OP(scatter, op_scatter, 3, 4, "input", "dim", "index", "src", "value", "reduce")
 TENSOR_OP(scatter_add, op_scatter_add, 4, 4, "input", "dim", "index", "src")
-TENSOR_SIGNATURE(scatter_, 3, 4, "input", "dim", "index", "src", "value", "reduce") TENSOR_METHOD(scatter_, op_scatter_)
-TENSOR_SIGNATURE(scatter_add_, 4, 4, "input", "dim", "index", "src") TENSOR_METHOD(scatter_add_, op_scatter_add_)
+TENSOR_SIGNATURE(scatter_, 3, 4, "input", "dim", "index", "src", "value", "reduce")
+TENSOR_METHOD(scatter_, op_scatter_)
+    TENSOR_SIGNATURE(scatter_add_, 4, 4, "input", "dim", "index", "src")
+        TENSOR_METHOD(scatter_add_, op_scatter_add_)
 
-static PyObject *op_index_select(PyObject **v) {
+            static PyObject *op_index_select(PyObject **v) {
     SELF(v, "index_select");
     int axis;
     int64_t bad;
     tensor *index = tensor_arg(v[2], "index_select", "index", 3), *out = NULL;
     if (!index || !tensor_dim(v[1], self->a->ndim, &axis)) return NULL;
     if (index->a->dt != DT_I64 && index->a->dt != DT_I32) {
-        PyErr_SetString(PyExc_RuntimeError, "index_select(): Expected dtype int32 or int64 for index");
+        PyErr_SetString(PyExc_RuntimeError,
+                        "index_select(): Expected dtype int32 or int64 for index");
         return NULL;
     }
     if (self->a->ndim && grad_find_outside(index->a, self->a->shape[axis], false, &bad)) {
@@ -663,16 +718,18 @@ TENSOR_OP(index_select, op_index_select, 3, 3, "input", "dim", "index")
 static PyObject *op_index_add_(PyObject **v) { /* input, dim, index, source, alpha */
     SELF(v, "index_add_");
     int axis;
-    tensor *index = tensor_arg(v[2], "index_add_", "index", 3), *source = tensor_arg(v[3], "index_add_", "source", 4);
+    tensor *index = tensor_arg(v[2], "index_add_", "index", 3),
+           *source = tensor_arg(v[3], "index_add_", "source", 4);
     if (!index || !source || !tensor_dim(v[1], self->a->ndim, &axis)) return NULL;
     array *indices[ARRAY_MAX_NDIM] = {NULL};
     indices[axis] = index->a;
     tensor_operand value = {source};
     return tensor_same(grad_index_put(self, indices, axis + 1, &value, true), v[0]);
 }
-TENSOR_SIGNATURE(index_add_, 4, 4, "input", "dim", "index", "source") TENSOR_METHOD(index_add_, op_index_add_)
+TENSOR_SIGNATURE(index_add_, 4, 4, "input", "dim", "index", "source")
+TENSOR_METHOD(index_add_, op_index_add_)
 
-static PyObject *op_masked_select(PyObject **v) {
+    static PyObject *op_masked_select(PyObject **v) {
     SELF(v, "masked_select");
     tensor *mask = tensor_arg(v[1], "masked_select", "mask", 2), *wide = NULL;
     if (!mask) return NULL;
@@ -692,7 +749,8 @@ static PyObject *op_nonzero(PyObject **v) {
     SELF(v, "nonzero");
     bool tuple;
     array *found[ARRAY_MAX_NDIM], *mask;
-    if (!tensor_bool_arg(v[1], false, &tuple) || !binding_ok(array_astype(self->a, DT_BOOL, &mask))) return NULL;
+    if (!tensor_bool_arg(v[1], false, &tuple) || !binding_ok(array_astype(self->a, DT_BOOL, &mask)))
+        return NULL;
     int ndim = mask->ndim;
     bool ok = binding_ok(array_nonzero(mask, found));
     array_unref(mask);
@@ -701,13 +759,16 @@ static PyObject *op_nonzero(PyObject **v) {
         PyObject *r = PyTuple_New(ndim);
         for (int i = 0; i < ndim; i++) {
             PyObject *o = tensor_wrap_array(found[i]);
-            if (!o || !r) Py_CLEAR(r);
-            else PyTuple_SET_ITEM(r, i, o);
+            if (!o || !r)
+                Py_CLEAR(r);
+            else
+                PyTuple_SET_ITEM(r, i, o);
         }
         return r;
     }
     array *joined = NULL;
-    if (ndim) ok = binding_ok(array_stack(found, ndim, 1, FACE_TORCH, &joined));
+    if (ndim)
+        ok = binding_ok(array_stack(found, ndim, 1, FACE_TORCH, &joined));
     else {
         const int64_t shape[2] = {0, 0};
         ok = binding_ok(array_full(DT_I64, shape, 2, (scalar){.kind = 'I'}, &joined));
@@ -723,8 +784,8 @@ static PyObject *op_as_strided(PyObject **v) {
     int ndim, count;
     tensor *out = NULL;
     int64_t own = self->a->offset / (int64_t)dtype_bytes(self->a->dt);
-    if (!binding_to_shape(v[1], "size", shape, &ndim) || !binding_to_shape(v[2], "stride", strides, &count) ||
-        !tensor_int_arg(v[3], own, &offset))
+    if (!binding_to_shape(v[1], "size", shape, &ndim) ||
+        !binding_to_shape(v[2], "stride", strides, &count) || !tensor_int_arg(v[3], own, &offset))
         return NULL;
     if (ndim != count) {
         PyErr_SetString(PyExc_RuntimeError, "mismatch in length of strides and shape");
@@ -734,7 +795,8 @@ static PyObject *op_as_strided(PyObject **v) {
 }
 TENSOR_OP(as_strided, op_as_strided, 3, 4, "input", "size", "stride", "storage_offset")
 
-static PyObject *op_narrow_flip(PyObject **v) { /* flip(dims): copied through a window of negative step */
+static PyObject *
+op_narrow_flip(PyObject **v) { /* flip(dims): copied through a window of negative step */
     SELF(v, "flip");
     uint32_t mask;
     bool all;
@@ -744,8 +806,8 @@ static PyObject *op_narrow_flip(PyObject **v) { /* flip(dims): copied through a 
     for (int d = 0; d < self->a->ndim && s == SIMT_OK; d++) {
         if (!(mask >> d & 1)) continue;
         array *count;
-        s = array_arange(DT_I64, (scalar){.kind = 'I', .i = self->a->shape[d] - 1}, (scalar){.kind = 'I', .i = -1},
-                         self->a->shape[d], &count);
+        s = array_arange(DT_I64, (scalar){.kind = 'I', .i = self->a->shape[d] - 1},
+                         (scalar){.kind = 'I', .i = -1}, self->a->shape[d], &count);
         tensor *index = s == SIMT_OK ? tensor_new(count) : NULL;
         if (s == SIMT_OK) s = grad_take(now, index, d, "FlipBackward0", &next);
         tensor_unref(index);
@@ -754,30 +816,65 @@ static PyObject *op_narrow_flip(PyObject **v) { /* flip(dims): copied through a 
     }
     return tensor_result(s, now);
 }
-TENSOR_SIGNATURE(flip, 2, 2, "input", "dims") TENSOR_FUNCTION(flip, op_narrow_flip)
-static PyObject *method_flip(PyObject *o, PyObject *const *args, Py_ssize_t n) {
+TENSOR_SIGNATURE(flip, 2, 2, "input", "dims")
+TENSOR_FUNCTION(flip, op_narrow_flip) static PyObject *method_flip(PyObject *o,
+                                                                   PyObject *const *args,
+                                                                   Py_ssize_t n) {
     PyObject *dims = n == 1 ? Py_NewRef(args[0]) : PyTuple_New(n);
-    for (Py_ssize_t i = 0; n != 1 && dims && i < n; i++) PyTuple_SET_ITEM(dims, i, Py_NewRef(args[i]));
+    for (Py_ssize_t i = 0; n != 1 && dims && i < n; i++)
+        PyTuple_SET_ITEM(dims, i, Py_NewRef(args[i]));
     PyObject *r = dims ? op_narrow_flip((PyObject *[2]){o, dims}) : NULL;
     Py_XDECREF(dims);
     return r;
 }
 
-#define SIZES(name) {#name, (PyCFunction)(void (*)(void))method_##name, METH_FASTCALL, NULL}
-PyMethodDef tensor_shape_methods[] = {
-    SIZES(view), SIZES(reshape), SIZES(expand), SIZES(permute), SIZES(repeat), SIZES(flip),
-    {"view_as", method_view_as, METH_O, NULL}, {"reshape_as", method_reshape_as, METH_O, NULL},
-    {"expand_as", method_expand_as, METH_O, NULL}, METHOD_ENTRY(broadcast_to), METHOD_ENTRY(transpose),
-    METHOD_ENTRY(swapaxes), METHOD_ENTRY(t), METHOD_ENTRY(squeeze), METHOD_ENTRY(unsqueeze), METHOD_ENTRY(flatten),
-    METHOD_ENTRY(ravel), METHOD_ENTRY(unflatten), METHOD_ENTRY(select), METHOD_ENTRY(narrow), METHOD_ENTRY(split),
-    METHOD_ENTRY(chunk), METHOD_ENTRY(unbind), METHOD_ENTRY(gather), METHOD_ENTRY(scatter), METHOD_ENTRY(scatter_),
-    METHOD_ENTRY(scatter_add), METHOD_ENTRY(scatter_add_), METHOD_ENTRY(index_select), METHOD_ENTRY(index_add_),
-    METHOD_ENTRY(masked_select), METHOD_ENTRY(nonzero), METHOD_ENTRY(as_strided), {NULL}};
-PyMethodDef tensor_shape_functions[] = {
-    FUNCTION_ENTRY(reshape), FUNCTION_ENTRY(permute), FUNCTION_ENTRY(broadcast_to), FUNCTION_ENTRY(transpose),
-    FUNCTION_ENTRY(swapaxes), FUNCTION_ENTRY(t), FUNCTION_ENTRY(squeeze), FUNCTION_ENTRY(unsqueeze),
-    FUNCTION_ENTRY(flatten), FUNCTION_ENTRY(ravel), FUNCTION_ENTRY(unflatten), FUNCTION_ENTRY(select),
-    FUNCTION_ENTRY(narrow), FUNCTION_ENTRY(split), FUNCTION_ENTRY(chunk), FUNCTION_ENTRY(unbind), FUNCTION_ENTRY(cat),
-    FUNCTION_ENTRY(concat), FUNCTION_ENTRY(stack), FUNCTION_ENTRY(gather), FUNCTION_ENTRY(scatter),
-    FUNCTION_ENTRY(scatter_add), FUNCTION_ENTRY(index_select), FUNCTION_ENTRY(masked_select), FUNCTION_ENTRY(nonzero),
-    FUNCTION_ENTRY(as_strided), FUNCTION_ENTRY(flip), {NULL}};
+#define SIZES(name) \
+    { #name, (PyCFunction)(void (*)(void))method_##name, METH_FASTCALL, NULL }
+PyMethodDef tensor_shape_methods[] = {SIZES(view),
+                                      SIZES(reshape),
+                                      SIZES(expand),
+                                      SIZES(permute),
+                                      SIZES(repeat),
+                                      SIZES(flip),
+                                      {"view_as", method_view_as, METH_O, NULL},
+                                      {"reshape_as", method_reshape_as, METH_O, NULL},
+                                      {"expand_as", method_expand_as, METH_O, NULL},
+                                      METHOD_ENTRY(broadcast_to),
+                                      METHOD_ENTRY(transpose),
+                                      METHOD_ENTRY(swapaxes),
+                                      METHOD_ENTRY(t),
+                                      METHOD_ENTRY(squeeze),
+                                      METHOD_ENTRY(unsqueeze),
+                                      METHOD_ENTRY(flatten),
+                                      METHOD_ENTRY(ravel),
+                                      METHOD_ENTRY(unflatten),
+                                      METHOD_ENTRY(select),
+                                      METHOD_ENTRY(narrow),
+                                      METHOD_ENTRY(split),
+                                      METHOD_ENTRY(chunk),
+                                      METHOD_ENTRY(unbind),
+                                      METHOD_ENTRY(gather),
+                                      METHOD_ENTRY(scatter),
+                                      METHOD_ENTRY(scatter_),
+                                      METHOD_ENTRY(scatter_add),
+                                      METHOD_ENTRY(scatter_add_),
+                                      METHOD_ENTRY(index_select),
+                                      METHOD_ENTRY(index_add_),
+                                      METHOD_ENTRY(masked_select),
+                                      METHOD_ENTRY(nonzero),
+                                      METHOD_ENTRY(as_strided),
+                                      {NULL}};
+PyMethodDef tensor_shape_functions[] = {FUNCTION_ENTRY(reshape),      FUNCTION_ENTRY(permute),
+                                        FUNCTION_ENTRY(broadcast_to), FUNCTION_ENTRY(transpose),
+                                        FUNCTION_ENTRY(swapaxes),     FUNCTION_ENTRY(t),
+                                        FUNCTION_ENTRY(squeeze),      FUNCTION_ENTRY(unsqueeze),
+                                        FUNCTION_ENTRY(flatten),      FUNCTION_ENTRY(ravel),
+                                        FUNCTION_ENTRY(unflatten),    FUNCTION_ENTRY(select),
+                                        FUNCTION_ENTRY(narrow),       FUNCTION_ENTRY(split),
+                                        FUNCTION_ENTRY(chunk),        FUNCTION_ENTRY(unbind),
+                                        FUNCTION_ENTRY(cat),          FUNCTION_ENTRY(concat),
+                                        FUNCTION_ENTRY(stack),        FUNCTION_ENTRY(gather),
+                                        FUNCTION_ENTRY(scatter),      FUNCTION_ENTRY(scatter_add),
+                                        FUNCTION_ENTRY(index_select), FUNCTION_ENTRY(masked_select),
+                                        FUNCTION_ENTRY(nonzero),      FUNCTION_ENTRY(as_strided),
+                                        FUNCTION_ENTRY(flip),         {NULL}};

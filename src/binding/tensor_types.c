@@ -9,15 +9,20 @@
 /* ---- dtype: one object each ---- */
 
 typedef struct pydtype {
-    PyObject_HEAD
-    dtype dt;
+    PyObject_HEAD dtype dt;
 } pydtype;
 static PyObject *dtype_objects[DT_COUNT];
 
 static const char *dtype_name(PyObject *self) { return dtype_table[((pydtype *)self)->dt].name; }
-static PyObject *dtype_repr(PyObject *self) { return PyUnicode_FromFormat("torch.%s", dtype_name(self)); }
-static PyObject *dtype_reduce(PyObject *self, PyObject *unused) { return PyUnicode_FromString(dtype_name(self)); }
-static PyObject *dtype_get_number(PyObject *self, void *unused) { return PyLong_FromLong(((pydtype *)self)->dt); }
+static PyObject *dtype_repr(PyObject *self) {
+    return PyUnicode_FromFormat("torch.%s", dtype_name(self));
+}
+static PyObject *dtype_reduce(PyObject *self, PyObject *unused) {
+    return PyUnicode_FromString(dtype_name(self));
+}
+static PyObject *dtype_get_number(PyObject *self, void *unused) {
+    return PyLong_FromLong(((pydtype *)self)->dt);
+}
 static PyObject *dtype_get_float(PyObject *self, void *unused) {
     return PyBool_FromLong(dtype_is_float(((pydtype *)self)->dt));
 }
@@ -29,9 +34,10 @@ static PyObject *dtype_get_signed(PyObject *self, void *unused) {
 static PyObject *dtype_get_itemsize(PyObject *self, void *unused) {
     return PyLong_FromSize_t(dtype_bytes(((pydtype *)self)->dt));
 }
-static PyGetSetDef dtype_getset[] = {{"_simt_dtype", dtype_get_number},  {"is_floating_point", dtype_get_float},
-                                     {"is_complex", dtype_get_false},    {"is_signed", dtype_get_signed},
-                                     {"itemsize", dtype_get_itemsize},   {NULL}};
+static PyGetSetDef dtype_getset[] = {
+    {"_simt_dtype", dtype_get_number}, {"is_floating_point", dtype_get_float},
+    {"is_complex", dtype_get_false},   {"is_signed", dtype_get_signed},
+    {"itemsize", dtype_get_itemsize},  {NULL}};
 static PyMethodDef dtype_methods[] = {{"__reduce__", dtype_reduce, METH_NOARGS, NULL}, {NULL}};
 PyTypeObject tensor_dtype_type = {
     PyVarObject_HEAD_INIT(NULL, 0).tp_name = "torch.dtype",
@@ -48,8 +54,8 @@ static bool add_dtypes(PyObject *module) {
     static const struct {
         const char *alias;
         dtype dt;
-    } aliases[] = {{"float", DT_F32}, {"double", DT_F64}, {"half", DT_F16}, {"short", DT_I16},
-                   {"int", DT_I32},   {"long", DT_I64}};
+    } aliases[] = {{"float", DT_F32}, {"double", DT_F64}, {"half", DT_F16},
+                   {"short", DT_I16}, {"int", DT_I32},    {"long", DT_I64}};
     for (int i = 0; i < DT_COUNT; i++) {
         pydtype *o = PyObject_New(pydtype, &tensor_dtype_type);
         if (!o) return false;
@@ -58,16 +64,16 @@ static bool add_dtypes(PyObject *module) {
         if (PyModule_AddObjectRef(module, dtype_table[i].name, (PyObject *)o) < 0) return false;
     }
     for (size_t i = 0; i < sizeof aliases / sizeof *aliases; i++)
-        if (PyModule_AddObjectRef(module, aliases[i].alias, dtype_objects[aliases[i].dt]) < 0) return false;
+        if (PyModule_AddObjectRef(module, aliases[i].alias, dtype_objects[aliases[i].dt]) < 0)
+            return false;
     return true;
 }
 
 /* ---- device ---- */
 
 typedef struct pydevice {
-    PyObject_HEAD
-    PyObject *type; /* interned string */
-    int index;      /* -1: none */
+    PyObject_HEAD PyObject *type; /* interned string */
+    int index;                    /* -1: none */
 } pydevice;
 static PyObject *cpu_device;
 static const char *const device_kinds[] = {"cpu", "cuda", "meta", "mps", "xpu"};
@@ -100,10 +106,12 @@ static PyObject *parse_device(const char *text) {
             return make_device(device_kinds[i], index);
     char kind[80];
     snprintf(kind, sizeof kind, "%.*s", (int)length, text);
-    PyErr_Format(PyExc_RuntimeError,
-                 "Expected one of cpu, cuda, ipu, xpu, mkldnn, opengl, opencl, ideep, hip, ve, fpga, maia, xla, lazy, "
-                 "vulkan, mps, meta, hpu, mtia, privateuseone device type at start of device string: %s",
-                 kind);
+    PyErr_Format(
+        PyExc_RuntimeError,
+        "Expected one of cpu, cuda, ipu, xpu, mkldnn, opengl, opencl, ideep, hip, ve, fpga, maia, "
+        "xla, lazy, "
+        "vulkan, mps, meta, hpu, mtia, privateuseone device type at start of device string: %s",
+        kind);
     return NULL;
 }
 
@@ -122,8 +130,10 @@ static PyObject *device_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
     PyObject *d = text ? parse_device(text) : NULL;
     if (d && index && index != Py_None) {
         int64_t value;
-        if (!binding_to_int64(index, &value)) Py_CLEAR(d);
-        else ((pydevice *)d)->index = (int)value;
+        if (!binding_to_int64(index, &value))
+            Py_CLEAR(d);
+        else
+            ((pydevice *)d)->index = (int)value;
     }
     return d;
 }
@@ -143,7 +153,8 @@ static PyObject *device_str(PyObject *self) {
     return PyUnicode_FromFormat("%U:%d", d->type, d->index);
 }
 static PyObject *device_compare(PyObject *x, PyObject *y, int op) {
-    if (!Py_IS_TYPE(y, &tensor_device_type) || (op != Py_EQ && op != Py_NE)) Py_RETURN_NOTIMPLEMENTED;
+    if (!Py_IS_TYPE(y, &tensor_device_type) || (op != Py_EQ && op != Py_NE))
+        Py_RETURN_NOTIMPLEMENTED;
     pydevice *a = (pydevice *)x, *b = (pydevice *)y;
     bool same = a->type == b->type && a->index == b->index;
     return PyBool_FromLong(same == (op == Py_EQ));
@@ -151,7 +162,9 @@ static PyObject *device_compare(PyObject *x, PyObject *y, int op) {
 static Py_hash_t device_hash(PyObject *self) {
     return PyObject_Hash(((pydevice *)self)->type) ^ ((pydevice *)self)->index;
 }
-static PyObject *device_get_type(PyObject *self, void *unused) { return Py_NewRef(((pydevice *)self)->type); }
+static PyObject *device_get_type(PyObject *self, void *unused) {
+    return Py_NewRef(((pydevice *)self)->type);
+}
 static PyObject *device_get_index(PyObject *self, void *unused) {
     int index = ((pydevice *)self)->index;
     if (index < 0) Py_RETURN_NONE;
@@ -163,7 +176,8 @@ static PyObject *device_reduce(PyObject *self, PyObject *unused) {
 }
 static PyObject *device_enter(PyObject *self, PyObject *unused) { return Py_NewRef(self); }
 static PyObject *device_exit(PyObject *self, PyObject *args) { Py_RETURN_NONE; }
-static PyGetSetDef device_getset[] = {{"type", device_get_type}, {"index", device_get_index}, {NULL}};
+static PyGetSetDef device_getset[] = {
+    {"type", device_get_type}, {"index", device_get_index}, {NULL}};
 static PyMethodDef device_methods[] = {{"__reduce__", device_reduce, METH_NOARGS, NULL},
                                        {"__enter__", device_enter, METH_NOARGS, NULL},
                                        {"__exit__", device_exit, METH_VARARGS, NULL},
@@ -187,22 +201,28 @@ PyObject *tensor_cpu_device(void) { return Py_NewRef(cpu_device); }
 bool tensor_check_device(PyObject *o) {
     if (!o || o == Py_None || o == cpu_device) return true;
     PyObject *d;
-    if (Py_IS_TYPE(o, &tensor_device_type)) d = Py_NewRef(o);
+    if (Py_IS_TYPE(o, &tensor_device_type))
+        d = Py_NewRef(o);
     else if (PyUnicode_Check(o)) {
         const char *text = PyUnicode_AsUTF8(o);
         d = text ? parse_device(text) : NULL;
-    } else if (PyLong_Check(o)) d = make_device("cuda", 0);
+    } else if (PyLong_Check(o))
+        d = make_device("cuda", 0);
     else {
-        PyErr_Format(PyExc_TypeError, "argument 'device' must be torch.device, not %s", Py_TYPE(o)->tp_name);
+        PyErr_Format(PyExc_TypeError, "argument 'device' must be torch.device, not %s",
+                     Py_TYPE(o)->tp_name);
         return false;
     }
     if (!d) return false;
     bool cpu = strcmp(PyUnicode_AsUTF8(((pydevice *)d)->type), "cpu") == 0;
     if (!cpu)
-        PyErr_Format(PyExc_RuntimeError,
-                     "Found no NVIDIA driver on your system. Please check that you have an NVIDIA GPU and installed a "
-                     "driver from http://www.nvidia.com/Download/index.aspx\nhint: this simt runs on the CPU: use "
-                     "torch.device('cuda' if torch.cuda.is_available() else 'cpu'), or simt run --soft-gpu");
+        PyErr_Format(
+            PyExc_RuntimeError,
+            "Found no NVIDIA driver on your system. Please check that you have an NVIDIA GPU and "
+            "installed a "
+            "driver from http://www.nvidia.com/Download/index.aspx\nhint: this simt runs on the "
+            "CPU: use "
+            "torch.device('cuda' if torch.cuda.is_available() else 'cpu'), or simt run --soft-gpu");
     Py_DECREF(d);
     return cpu;
 }
@@ -239,7 +259,9 @@ static PyObject *size_concat(PyObject *a, PyObject *b) {
     PyObject *r = PyTuple_Type.tp_as_sequence->sq_concat(a, b);
     return as_size(r);
 }
-static PyObject *size_repeat(PyObject *a, Py_ssize_t n) { return as_size(PyTuple_Type.tp_as_sequence->sq_repeat(a, n)); }
+static PyObject *size_repeat(PyObject *a, Py_ssize_t n) {
+    return as_size(PyTuple_Type.tp_as_sequence->sq_repeat(a, n));
+}
 static PyObject *size_subscript(PyObject *self, PyObject *key) {
     return as_size(PyTuple_Type.tp_as_mapping->mp_subscript(self, key));
 }
@@ -273,8 +295,7 @@ PyTypeObject tensor_size_type = {
 /* ---- Generator ---- */
 
 typedef struct pygenerator {
-    PyObject_HEAD
-    random_state state;
+    PyObject_HEAD random_state state;
 } pygenerator;
 static pygenerator *default_generator;
 
@@ -307,11 +328,12 @@ static PyObject *generator_set_state(PyObject *self, PyObject *args) {
     return Py_NewRef(self);
 }
 static PyObject *generator_device(PyObject *self, void *unused) { return tensor_cpu_device(); }
-static PyMethodDef generator_methods[] = {{"manual_seed", generator_manual_seed, METH_O, NULL},
-                                          {"initial_seed", generator_initial_seed, METH_NOARGS, NULL},
-                                          {"_state", generator_state, METH_NOARGS, NULL},
-                                          {"_set_state", generator_set_state, METH_VARARGS, NULL},
-                                          {NULL}};
+static PyMethodDef generator_methods[] = {
+    {"manual_seed", generator_manual_seed, METH_O, NULL},
+    {"initial_seed", generator_initial_seed, METH_NOARGS, NULL},
+    {"_state", generator_state, METH_NOARGS, NULL},
+    {"_set_state", generator_set_state, METH_VARARGS, NULL},
+    {NULL}};
 static PyGetSetDef generator_getset[] = {{"device", generator_device}, {NULL}};
 PyTypeObject tensor_generator_type = {
     PyVarObject_HEAD_INIT(NULL, 0).tp_name = "torch.Generator",
@@ -342,8 +364,8 @@ static struct {
 #define NPAIRS (int)(sizeof pair_types / sizeof *pair_types)
 
 static PyObject *pair_repr(PyObject *self) {
-    return PyUnicode_FromFormat("%s(\nvalues=%R,\nindices=%R)", Py_TYPE(self)->tp_name, PyTuple_GET_ITEM(self, 0),
-                                PyTuple_GET_ITEM(self, 1));
+    return PyUnicode_FromFormat("%s(\nvalues=%R,\nindices=%R)", Py_TYPE(self)->tp_name,
+                                PyTuple_GET_ITEM(self, 0), PyTuple_GET_ITEM(self, 1));
 }
 
 PyObject *tensor_pair_object(const char *name, PyObject *values, PyObject *indices) {
@@ -370,7 +392,8 @@ static PyMethodDef type_functions[] = {{"_make_pair", make_pair, METH_VARARGS, N
 
 static bool add_pairs(PyObject *module) {
     for (int i = 0; i < NPAIRS; i++) {
-        PyStructSequence_Desc desc = {.name = pair_types[i].full, .fields = pair_fields, .n_in_sequence = 2};
+        PyStructSequence_Desc desc = {
+            .name = pair_types[i].full, .fields = pair_fields, .n_in_sequence = 2};
         pair_types[i].type = PyStructSequence_NewType(&desc);
         if (!pair_types[i].type) return false;
         pair_types[i].type->tp_repr = pair_repr;
@@ -382,14 +405,17 @@ bool tensor_add_types(PyObject *module) {
     tensor_size_type.tp_base = &PyTuple_Type;
     tensor_size_type.tp_basicsize = PyTuple_Type.tp_basicsize;
     tensor_size_type.tp_itemsize = PyTuple_Type.tp_itemsize;
-    if (PyModule_AddType(module, &tensor_dtype_type) < 0 || PyModule_AddType(module, &tensor_device_type) < 0 ||
-        PyModule_AddType(module, &tensor_size_type) < 0 || PyModule_AddType(module, &tensor_generator_type) < 0)
+    if (PyModule_AddType(module, &tensor_dtype_type) < 0 ||
+        PyModule_AddType(module, &tensor_device_type) < 0 ||
+        PyModule_AddType(module, &tensor_size_type) < 0 ||
+        PyModule_AddType(module, &tensor_generator_type) < 0)
         return false;
     cpu_device = make_device("cpu", -1);
     default_generator = (pygenerator *)PyObject_CallNoArgs((PyObject *)&tensor_generator_type);
     if (!cpu_device || !default_generator) return false;
     uint64_t seed;
-    if (getrandom(&seed, sizeof seed, GRND_NONBLOCK) != sizeof seed) seed = (uint64_t)(uintptr_t)&seed;
+    if (getrandom(&seed, sizeof seed, GRND_NONBLOCK) != sizeof seed)
+        seed = (uint64_t)(uintptr_t)&seed;
     default_generator->state.seed = seed;
     return PyModule_AddObjectRef(module, "default_generator", (PyObject *)default_generator) == 0 &&
            add_dtypes(module) && add_pairs(module);

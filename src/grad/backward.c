@@ -12,7 +12,7 @@
 typedef struct engine {
     grad_node **nodes; /* owned references; sorted by sequence, newest first */
     int n, capacity;
-    tensor **pending;  /* per node its nout slots, from first[slot] */
+    tensor **pending; /* per node its nout slots, from first[slot] */
     int *first;
     const grad_request *request;
 } engine;
@@ -133,7 +133,8 @@ static simt_status add_to_grad(tensor *leaf, tensor *g, bool create_graph) {
 /* Shapes and types as the input had them: broadcast dimensions are summed. */
 static simt_status fit(const grad_edge *e, tensor **g) {
     tensor *t = *g;
-    bool same = t->a->ndim == e->ndim && memcmp(t->a->shape, e->shape, sizeof(int64_t) * (size_t)e->ndim) == 0;
+    bool same = t->a->ndim == e->ndim &&
+                memcmp(t->a->shape, e->shape, sizeof(int64_t) * (size_t)e->ndim) == 0;
     if (!same) {
         tensor *summed;
         SIMT_TRY(grad_sum_to(t, e->shape, e->ndim, &summed));
@@ -194,9 +195,7 @@ static void release_saved(grad_node *n) {
     }
 }
 
-static bool is_spent(const grad_node *n) {
-    return n->released || (n->child && is_spent(n->child));
-}
+static bool is_spent(const grad_node *n) { return n->released || (n->child && is_spent(n->child)); }
 
 static simt_status run_node(engine *e, grad_node *n, tensor **out) {
     bool any = false;
@@ -205,14 +204,18 @@ static simt_status run_node(engine *e, grad_node *n, tensor **out) {
     SIMT_TRY(n->leaf ? run_hooks(&n->leaf->hooks, &out[0]) : watch_outputs(e, n, out));
     SIMT_TRY(capture(e, n, out));
     if (n->leaf)
-        return accumulates(e->request, n->leaf) ? add_to_grad(n->leaf, out[0], e->request->create_graph) : SIMT_OK;
+        return accumulates(e->request, n->leaf)
+                   ? add_to_grad(n->leaf, out[0], e->request->create_graph)
+                   : SIMT_OK;
     if (is_spent(n))
-        return status_fail(
-            SIMT_ERR_RUNTIME,
-            "Trying to backward through the graph a second time (or directly access saved tensors after they have "
-            "already been freed). Saved intermediate values of the graph are freed when you call .backward() or "
-            "autograd.grad(). Specify retain_graph=True if you need to backward through the graph a second time or "
-            "if you need to access saved tensors after calling backward.");
+        return status_fail(SIMT_ERR_RUNTIME,
+                           "Trying to backward through the graph a second time (or directly access "
+                           "saved tensors after they have "
+                           "already been freed). Saved intermediate values of the graph are freed "
+                           "when you call .backward() or "
+                           "autograd.grad(). Specify retain_graph=True if you need to backward "
+                           "through the graph a second time or "
+                           "if you need to access saved tensors after calling backward.");
     tensor *few[8] = {NULL}, **in = few;
     if (n->nin > 8 && !(in = calloc((size_t)n->nin, sizeof *in)))
         return status_fail(SIMT_ERR_MEMORY, "no memory for the backward pass");
@@ -221,8 +224,10 @@ static simt_status run_node(engine *e, grad_node *n, tensor **out) {
     for (int i = 0; i < n->nin; i++) {
         if (!in[i]) continue;
         if (s == SIMT_OK && n->edges[i].node) s = fit(&n->edges[i], &in[i]);
-        if (s == SIMT_OK && n->edges[i].node) s = deliver(e, n->edges[i].node, n->edges[i].output, in[i]);
-        else tensor_unref(in[i]);
+        if (s == SIMT_OK && n->edges[i].node)
+            s = deliver(e, n->edges[i].node, n->edges[i].output, in[i]);
+        else
+            tensor_unref(in[i]);
     }
     if (in != few) free(in);
     return s;
@@ -233,8 +238,10 @@ static simt_status seed(engine *e, const grad_request *r) {
         grad_node *n = node_of(r->roots[i]);
         if (!n) continue;
         tensor *g = r->seeds[i];
-        if (g) tensor_ref(g);
-        else SIMT_TRY(grad_full_like(r->roots[i], 1, &g));
+        if (g)
+            tensor_ref(g);
+        else
+            SIMT_TRY(grad_full_like(r->roots[i], 1, &g));
         SIMT_TRY(deliver(e, n, n->leaf ? 0 : r->roots[i]->output, g));
     }
     return SIMT_OK;
@@ -246,18 +253,23 @@ static simt_status check_roots(const grad_request *r) {
         grad_node *fn;
         SIMT_TRY(tensor_get_fn(t, &fn));
         if (!t->requires_grad)
-            return status_fail(SIMT_ERR_RUNTIME,
-                               "element %d of tensors does not require grad and does not have a grad_fn", i);
+            return status_fail(
+                SIMT_ERR_RUNTIME,
+                "element %d of tensors does not require grad and does not have a grad_fn", i);
         if (!g && t->a->size != 1)
-            return status_fail(SIMT_ERR_RUNTIME, "grad can be implicitly created only for scalar outputs");
+            return status_fail(SIMT_ERR_RUNTIME,
+                               "grad can be implicitly created only for scalar outputs");
         if (!g) continue;
-        if (g->a->ndim != t->a->ndim || memcmp(g->a->shape, t->a->shape, sizeof(int64_t) * (size_t)t->a->ndim) != 0) {
+        if (g->a->ndim != t->a->ndim ||
+            memcmp(g->a->shape, t->a->shape, sizeof(int64_t) * (size_t)t->a->ndim) != 0) {
             char a[300], b[300];
             shape_text(g->a->shape, g->a->ndim, a, sizeof a);
             shape_text(t->a->shape, t->a->ndim, b, sizeof b);
             return status_fail(SIMT_ERR_RUNTIME,
-                               "Mismatch in shape: grad_output[%d] has a shape of torch.Size(%s) and output[%d] has a "
-                               "shape of torch.Size(%s).", i, a, i, b);
+                               "Mismatch in shape: grad_output[%d] has a shape of torch.Size(%s) "
+                               "and output[%d] has a "
+                               "shape of torch.Size(%s).",
+                               i, a, i, b);
         }
     }
     return SIMT_OK;
@@ -269,8 +281,10 @@ static simt_status leaf_roots(const grad_request *r) {
         tensor *t = r->roots[i];
         if (t->fn || t->accumulator || !accumulates(r, t)) continue;
         tensor *g = r->seeds[i];
-        if (g) tensor_ref(g);
-        else SIMT_TRY(grad_full_like(t, 1, &g));
+        if (g)
+            tensor_ref(g);
+        else
+            SIMT_TRY(grad_full_like(t, 1, &g));
         simt_status s = run_hooks(&t->hooks, &g);
         if (s == SIMT_OK) s = add_to_grad(t, g, r->create_graph);
         tensor_unref(g);
@@ -282,9 +296,10 @@ static simt_status leaf_roots(const grad_request *r) {
 static simt_status check_results(const grad_request *r) {
     for (int i = 0; r->results && i < r->ninputs; i++)
         if (!r->results[i] && !r->allow_unused)
-            return status_fail(SIMT_ERR_RUNTIME,
-                               "One of the differentiated Tensors appears to not have been used in the graph. Set "
-                               "allow_unused=True if this is the desired behavior.");
+            return status_fail(
+                SIMT_ERR_RUNTIME,
+                "One of the differentiated Tensors appears to not have been used in the graph. Set "
+                "allow_unused=True if this is the desired behavior.");
     return SIMT_OK;
 }
 
@@ -292,7 +307,8 @@ simt_status grad_backward(const grad_request *r) {
     SIMT_TRY(check_roots(r));
     for (int i = 0; i < r->ninputs; i++)
         if (!r->inputs[i]->requires_grad)
-            return status_fail(SIMT_ERR_RUNTIME, "One of the differentiated Tensors does not require grad");
+            return status_fail(SIMT_ERR_RUNTIME,
+                               "One of the differentiated Tensors does not require grad");
     engine e = {.request = r};
     bool was = grad_enabled;
     grad_enabled = r->create_graph;

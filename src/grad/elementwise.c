@@ -109,19 +109,22 @@ static simt_status rule_elementwise(grad_node *n, tensor *const *out, tensor **i
         case GRADIENT_FORMULA: s = formula_evaluate(r->f, &v, &in[i]); break;
         case GRADIENT_ZERO: s = grad_full_like(out[0], 0, &in[i]); break;
         case GRADIENT_NAMED: /* cast: the engine gives g the operand's type */
-            if (n->op == OP_CAST) in[i] = tensor_ref(out[0]);
-            else s = rule_maximum(n, &v, i, &in[i]);
+            if (n->op == OP_CAST)
+                in[i] = tensor_ref(out[0]);
+            else
+                s = rule_maximum(n, &v, i, &in[i]);
             break;
         default:
-            s = status_fail(SIMT_ERR_RUNTIME, "derivative for %s is not implemented", array_op_table[n->op].name);
+            s = status_fail(SIMT_ERR_RUNTIME, "derivative for %s is not implemented",
+                            array_op_table[n->op].name);
         }
     }
     for (int i = 0; i < 4; i++) tensor_unref(saved[i]);
     return s;
 }
 
-static simt_status make_node(array_op op, const tensor_operand *in, int nin, const grad_options *o, grad_node **out,
-                             bool *save_result) {
+static simt_status make_node(array_op op, const tensor_operand *in, int nin, const grad_options *o,
+                             bool inplace, grad_node **out, bool *save_result) {
     tensor *inputs[3] = {NULL};
     for (int i = 0; i < nin; i++) inputs[i] = in[i].t;
     *save_result = false;
@@ -143,7 +146,19 @@ static simt_status make_node(array_op op, const tensor_operand *in, int nin, con
         if (r->kind == GRADIENT_NAMED && op != OP_CAST) named |= 3u; /* maximum: a and b */
     }
     for (int i = 0; i < nin; i++)
-        if (named & 1u << i) grad_save(n, i, in[i].t);
+        if (named & 1u << i && !(inplace && i == 0)) grad_save(n, i, in[i].t);
+    if (inplace && named & 1u) { /* the value that is about to be overwritten */
+        array *old;
+        simt_status s = array_copy(in[0].t->a, &old);
+        tensor *copy = s == SIMT_OK ? tensor_new(old) : NULL;
+        if (!copy) {
+            grad_node_unref(n);
+            *out = NULL;
+            return s == SIMT_OK ? SIMT_ERR_MEMORY : s;
+        }
+        grad_save(n, 0, copy);
+        tensor_unref(copy);
+    }
     *save_result = named & 1u << FORMULA_Y;
     for (int i = 0; o && i < o->nscalars; i++) n->options[i] = o->scalars[i];
     return SIMT_OK;
@@ -154,7 +169,8 @@ static void fill_operands(const tensor_operand *in, int nin, operand *to) {
         to[i] = in[i].t ? (operand){.a = in[i].t->a} : (operand){.s = in[i].s, .weak = true};
 }
 
-simt_status grad_elementwise(array_op op, const tensor_operand *in, int nin, const grad_options *o, tensor **out) {
+simt_status grad_elementwise(array_op op, const tensor_operand *in, int nin, const grad_options *o,
+                             tensor **out) {
     operand operands[3];
     fill_operands(in, nin, operands);
     op_options options = {.face = FACE_TORCH, .default_float = grad_default_float};
@@ -169,7 +185,7 @@ simt_status grad_elementwise(array_op op, const tensor_operand *in, int nin, con
     if (!grad_enabled || !dtype_is_float(a->dt)) return grad_finish(a, NULL, out);
     grad_node *n;
     bool save_result;
-    simt_status s = make_node(op, in, nin, o, &n, &save_result);
+    simt_status s = make_node(op, in, nin, o, false, &n, &save_result);
     if (s != SIMT_OK) {
         array_unref(a);
         return s;
@@ -200,7 +216,9 @@ static simt_status check_target(array_op op, const tensor_operand *in, int nin) 
         char mine[300], theirs[300];
         shape_text(target->shape, target->ndim, mine, sizeof mine);
         shape_text(shape, ndim, theirs, sizeof theirs);
-        return status_fail(SIMT_ERR_RUNTIME, "output with shape %s doesn't match the broadcast shape %s", mine, theirs);
+        return status_fail(SIMT_ERR_RUNTIME,
+                           "output with shape %s doesn't match the broadcast shape %s", mine,
+                           theirs);
     }
     dtype compute, result;
     SIMT_TRY(graph_dtypes(op, FACE_TORCH, types, nin, grad_default_float, &compute, &result));
@@ -208,18 +226,21 @@ static simt_status check_target(array_op op, const tensor_operand *in, int nin) 
     const dtype both[2] = {result, target->dt};
     for (int i = 0; i < 2; i++) order[i] = dtype_is_float(both[i]) ? 2 : both[i] == DT_BOOL ? 0 : 1;
     if (order[0] > order[1])
-        return status_fail(SIMT_ERR_RUNTIME, "result type %s can't be cast to the desired output type %s",
+        return status_fail(SIMT_ERR_RUNTIME,
+                           "result type %s can't be cast to the desired output type %s",
                            dtype_torch_name(result), dtype_torch_name(target->dt));
     return SIMT_OK;
 }
 
-simt_status grad_elementwise_inplace(array_op op, const tensor_operand *in, int nin, const grad_options *o) {
+simt_status grad_elementwise_inplace(array_op op, const tensor_operand *in, int nin,
+                                     const grad_options *o) {
     tensor *t = in[0].t;
     SIMT_TRY(grad_check_inplace(t));
     SIMT_TRY(check_target(op, in, nin));
     grad_node *n = NULL;
     bool save_result = false;
-    if (grad_enabled && dtype_is_float(t->a->dt)) SIMT_TRY(make_node(op, in, nin, o, &n, &save_result));
+    if (grad_enabled && dtype_is_float(t->a->dt))
+        SIMT_TRY(make_node(op, in, nin, o, true, &n, &save_result));
     operand operands[3];
     fill_operands(in, nin, operands);
     op_options options = {.face = FACE_TORCH, .default_float = grad_default_float, .out = t->a};
@@ -259,9 +280,11 @@ simt_status grad_power(const tensor_operand *in, tensor **out) {
         bool integer_base = !dtype_is_float(in[0].t->a->dt);
         scalar s = in[1].s;
         if (integer_base && s.kind == 'I' && s.i < 0)
-            return status_fail(SIMT_ERR_RUNTIME, "Integers to negative integer powers are not allowed.");
+            return status_fail(SIMT_ERR_RUNTIME,
+                               "Integers to negative integer powers are not allowed.");
         double exponent = s.kind == 'F' ? s.f : (double)s.i;
-        if (exponent == 2 && (s.kind == 'I' || !integer_base)) return grad_elementwise(OP_SQUARE, in, 1, NULL, out);
+        if (exponent == 2 && (s.kind == 'I' || !integer_base))
+            return grad_elementwise(OP_SQUARE, in, 1, NULL, out);
     }
     return grad_elementwise(OP_POWER, in, 2, NULL, out);
 }
@@ -312,19 +335,21 @@ simt_status grad_copy_into(tensor *dst, const tensor_operand *src) {
         const int64_t *shapes[2] = {dst->a->shape, src->t->a->shape};
         int ndims[2] = {dst->a->ndim, src->t->a->ndim}, ndim;
         SIMT_TRY(graph_broadcast(FACE_TORCH, shapes, ndims, 2, shape, &ndim));
-        if (ndim != dst->a->ndim || memcmp(shape, dst->a->shape, sizeof *shape * (size_t)ndim) != 0) {
+        if (ndim != dst->a->ndim ||
+            memcmp(shape, dst->a->shape, sizeof *shape * (size_t)ndim) != 0) {
             char mine[300], theirs[300];
             shape_text(dst->a->shape, dst->a->ndim, mine, sizeof mine);
             shape_text(shape, ndim, theirs, sizeof theirs);
-            return status_fail(SIMT_ERR_RUNTIME, "output with shape %s doesn't match the broadcast shape %s", mine,
+            return status_fail(SIMT_ERR_RUNTIME,
+                               "output with shape %s doesn't match the broadcast shape %s", mine,
                                theirs);
         }
     }
     tensor *inputs[2] = {dst, src->t};
     grad_node *n = NULL;
     if (dtype_is_float(dst->a->dt)) {
-        SIMT_TRY(grad_node_new(src->t ? "CopyBackwards" : "FillBackward0", rule_copy_into, inputs, src->t ? 2 : 1, 0,
-                               0, &n));
+        SIMT_TRY(grad_node_new(src->t ? "CopyBackwards" : "FillBackward0", rule_copy_into, inputs,
+                               src->t ? 2 : 1, 0, 0, &n));
     }
     operand value = src->t ? (operand){.a = src->t->a} : (operand){.s = src->s, .weak = true};
     simt_status s = array_assign(dst->a, &value, FACE_TORCH);

@@ -15,10 +15,10 @@ simt_status gradient_get(array_op op, int i, const gradient_rule **out) {
         for (int k = 0; k < 3; k++) {
             const char *text = array_op_table[op].grad[k];
             gradient_rule *r = &row[k];
-            r->kind = !text || !*text             ? GRADIENT_NONE
+            r->kind = !text || !*text          ? GRADIENT_NONE
                       : strcmp(text, "0") == 0 ? GRADIENT_ZERO
-                      : *text == '='              ? GRADIENT_NAMED
-                                                  : GRADIENT_FORMULA;
+                      : *text == '='           ? GRADIENT_NAMED
+                                               : GRADIENT_FORMULA;
             if (r->kind != GRADIENT_FORMULA) continue;
             SIMT_TRY(formula_parse(text, &mem, &r->f));
             r->variables = formula_variables(r->f);
@@ -69,9 +69,12 @@ static bool fold(array_op op, const value *args, int n, value *out) {
 /* x * 1, power(x, 1): no operation. */
 static bool simplify(array_op op, const value *args, value *out) {
     int keep = -1;
-    if (op == OP_MULTIPLY && is_number(args[1], 1)) keep = 0;
-    else if (op == OP_MULTIPLY && is_number(args[0], 1)) keep = 1;
-    else if ((op == OP_POWER || op == OP_DIVIDE) && args[0].t && is_number(args[1], 1)) keep = 0;
+    if (op == OP_MULTIPLY && is_number(args[1], 1))
+        keep = 0;
+    else if (op == OP_MULTIPLY && is_number(args[0], 1))
+        keep = 1;
+    else if ((op == OP_POWER || op == OP_DIVIDE) && args[0].t && is_number(args[1], 1))
+        keep = 0;
     if (keep < 0) return false;
     *out = args[keep];
     if (out->t) tensor_ref(out->t);
@@ -93,8 +96,10 @@ static simt_status walk(const formula *f, const formula_values *values, value *o
     simt_status s = SIMT_OK;
     for (int i = 0; i < f->nargs && s == SIMT_OK; i++) s = walk(f->args[i], values, &args[i]);
     if (s == SIMT_OK && !fold(f->op, args, f->nargs, out) && !simplify(f->op, args, out)) {
-        if (f->op == OP_POWER) s = grad_power(args, &out->t);
-        else s = grad_elementwise(f->op, args, f->nargs, NULL, &out->t);
+        if (f->op == OP_POWER)
+            s = grad_power(args, &out->t);
+        else
+            s = grad_elementwise(f->op, args, f->nargs, NULL, &out->t);
     }
     for (int i = 0; i < f->nargs; i++) tensor_unref(args[i].t);
     return s;

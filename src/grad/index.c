@@ -6,10 +6,13 @@
 
 #include "grad/work.h"
 
-static bool outside(int64_t v, int64_t n, bool negative) { return v >= n || v < (negative ? -n : 0); }
+static bool outside(int64_t v, int64_t n, bool negative) {
+    return v >= n || v < (negative ? -n : 0);
+}
 
 bool grad_find_outside(array *a, int64_t n, bool negative, int64_t *value) {
-    if (!a->store->data || a->store->slot >= 0 || a->size == 0 || !array_is_contiguous(a)) return false;
+    if (!a->store->data || a->store->slot >= 0 || a->size == 0 || !array_is_contiguous(a))
+        return false;
     const void *data = array_data(a);
     if (!data) return false;
     if (a->dt == DT_I64) {
@@ -23,7 +26,6 @@ bool grad_find_outside(array *a, int64_t n, bool negative, int64_t *value) {
     }
     return false;
 }
-
 
 static tensor *zeros(work *w, dtype dt, const int64_t *shape, int ndim) {
     if (w->status != SIMT_OK) return NULL;
@@ -69,7 +71,8 @@ static simt_status rule_index_get(grad_node *n, tensor *const *out, tensor **in)
 
 simt_status grad_index_get(tensor *t, array **indices, int n, tensor **out) {
     grad_node *node = NULL;
-    if (dtype_is_float(t->a->dt)) SIMT_TRY(grad_node_new("IndexBackward0", rule_index_get, &t, 1, n, n, &node));
+    if (dtype_is_float(t->a->dt))
+        SIMT_TRY(grad_node_new("IndexBackward0", rule_index_get, &t, 1, n, n, &node));
     array *a = NULL;
     simt_status s = save_indices(node, indices, n);
     if (s == SIMT_OK) s = array_index_get(t->a, indices, n, &a);
@@ -88,19 +91,23 @@ static simt_status rule_index_put(grad_node *n, tensor *const *out, tensor **in)
         simt_status s = grad_clone(out[0], &copy);
         copy = work_own(&w, s, copy);
         tensor_operand zero = {NULL, {.kind = 'I'}};
-        if (w.status == SIMT_OK && n->options[0] == 0) w.status = grad_index_put(copy, indices, count, &zero, false);
+        if (w.status == SIMT_OK && n->options[0] == 0)
+            w.status = grad_index_put(copy, indices, count, &zero, false);
         in[0] = w_take(&w, copy);
     }
-    if (w.status == SIMT_OK && n->nin > 1 && grad_wants(n, 1)) w.status = grad_index_get(out[0], indices, count, &in[1]);
+    if (w.status == SIMT_OK && n->nin > 1 && grad_wants(n, 1))
+        w.status = grad_index_get(out[0], indices, count, &in[1]);
     return work_end(&w);
 }
 
-simt_status grad_index_put(tensor *t, array **indices, int n, const tensor_operand *value, bool accumulate) {
+simt_status grad_index_put(tensor *t, array **indices, int n, const tensor_operand *value,
+                           bool accumulate) {
     SIMT_TRY(grad_check_inplace(t));
     tensor *inputs[2] = {t, value->t};
     grad_node *node = NULL;
     if (dtype_is_float(t->a->dt))
-        SIMT_TRY(grad_node_new("IndexPutBackward0", rule_index_put, inputs, value->t ? 2 : 1, n, n, &node));
+        SIMT_TRY(grad_node_new("IndexPutBackward0", rule_index_put, inputs, value->t ? 2 : 1, n, n,
+                               &node));
     if (node) node->options[0] = accumulate;
     operand v = value->t ? (operand){.a = value->t->a} : (operand){.s = value->s, .weak = true};
     simt_status s = save_indices(node, indices, n);
@@ -155,7 +162,8 @@ simt_status grad_embedding(tensor *weight, tensor *indices, int64_t padding, ten
     int64_t bad;
     if (indices->a->dt != DT_I64 && indices->a->dt != DT_I32)
         return status_fail(SIMT_ERR_RUNTIME,
-                           "Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, "
+                           "Expected tensor for argument #1 'indices' to have one of the following "
+                           "scalar types: Long, "
                            "Int; but got %s instead (while checking arguments for embedding)",
                            tensor_type_name(indices));
     if (grad_find_outside(indices->a, weight->a->shape[0], false, &bad))
@@ -174,8 +182,8 @@ static void scatter_indices(work *w, tensor *index, int axis, array **indices) {
             continue;
         }
         array *a = NULL;
-        simt_status s =
-            array_arange(DT_I64, (scalar){.kind = 'I'}, (scalar){.kind = 'I', .i = 1}, index->a->shape[d], &a);
+        simt_status s = array_arange(DT_I64, (scalar){.kind = 'I'}, (scalar){.kind = 'I', .i = 1},
+                                     index->a->shape[d], &a);
         tensor *t = s == SIMT_OK ? tensor_new(a) : NULL;
         t = work_own(w, s == SIMT_OK && !t ? SIMT_ERR_MEMORY : s, t);
         int64_t shape[ARRAY_MAX_NDIM];
@@ -195,11 +203,14 @@ static simt_status check_index(const tensor *t, int axis, const tensor *index, c
     for (int d = 0; d < t->a->ndim; d++)
         if (d != axis && index->a->shape[d] > t->a->shape[d])
             return status_fail(SIMT_ERR_RUNTIME,
-                               "Size does not match at dimension %d expected index to be no larger than self apart "
-                               "from dimension %d", d, axis);
+                               "Size does not match at dimension %d expected index to be no larger "
+                               "than self apart "
+                               "from dimension %d",
+                               d, axis);
     int64_t bad;
     if (t->a->ndim && grad_find_outside(index->a, t->a->shape[axis], false, &bad))
-        return status_fail(SIMT_ERR_RUNTIME, "index %lld is out of bounds for dimension %d with size %lld",
+        return status_fail(SIMT_ERR_RUNTIME,
+                           "index %lld is out of bounds for dimension %d with size %lld",
                            (long long)bad, axis, (long long)t->a->shape[axis]);
     return SIMT_OK;
 }
@@ -224,7 +235,8 @@ simt_status grad_gather(tensor *t, int axis, tensor *index, tensor **out) {
     grad_node *n = NULL;
     array *a = NULL;
     simt_status s = w.status;
-    if (s == SIMT_OK && dtype_is_float(t->a->dt)) s = grad_node_new("GatherBackward0", rule_gather, &t, 1, 1, 1, &n);
+    if (s == SIMT_OK && dtype_is_float(t->a->dt))
+        s = grad_node_new("GatherBackward0", rule_gather, &t, 1, 1, 1, &n);
     if (n) {
         n->params[0] = axis;
         grad_save(n, 0, index);
@@ -239,7 +251,8 @@ simt_status grad_gather(tensor *t, int axis, tensor *index, tensor **out) {
 simt_status grad_scatter(tensor *t, int axis, tensor *index, const tensor_operand *src, bool add) {
     SIMT_TRY(check_index(t, axis, index, add ? "scatter_add" : "scatter"));
     if (src->t && src->t->a->dt != t->a->dt)
-        return status_fail(SIMT_ERR_RUNTIME, "scatter(): Expected self.dtype to be equal to src.dtype");
+        return status_fail(SIMT_ERR_RUNTIME,
+                           "scatter(): Expected self.dtype to be equal to src.dtype");
     work w = {0};
     array *indices[ARRAY_MAX_NDIM] = {NULL};
     scatter_indices(&w, index, axis, indices);

@@ -21,7 +21,8 @@ static simt_status wrap(simt_status s, array *a, tensor **out) {
 
 static simt_status rule_conv2d(grad_node *n, tensor *const *out, tensor **in) {
     if (grad_enabled)
-        return status_fail(SIMT_ERR_NOT_IMPLEMENTED, "second derivatives of conv2d: not in simt yet");
+        return status_fail(SIMT_ERR_NOT_IMPLEMENTED,
+                           "second derivatives of conv2d: not in simt yet");
     work w = {0};
     conv_options o = get_conv(n->params);
     array *a = NULL;
@@ -47,45 +48,57 @@ static simt_status rule_conv2d(grad_node *n, tensor *const *out, tensor **in) {
     return work_end(&w);
 }
 
-static simt_status check_conv(const array *x, const array *m, const array *bias, const conv_options *o) {
+static simt_status check_conv(const array *x, const array *m, const array *bias,
+                              const conv_options *o) {
     char have[300], weight[300];
     shape_text(x->shape, x->ndim, have, sizeof have);
     shape_text(m->shape, m->ndim, weight, sizeof weight);
     if (x->shape[1] != m->shape[1] * o->groups)
         return status_fail(SIMT_ERR_RUNTIME,
-                           "Given groups=%lld, weight of size %s, expected input%s to have %lld channels, but got %lld "
+                           "Given groups=%lld, weight of size %s, expected input%s to have %lld "
+                           "channels, but got %lld "
                            "channels instead",
                            (long long)o->groups, weight, have, (long long)(m->shape[1] * o->groups),
                            (long long)x->shape[1]);
     if (x->dt != m->dt)
-        return status_fail(SIMT_ERR_RUNTIME, "Input type (%s) and weight type (%s) should be the same",
+        return status_fail(SIMT_ERR_RUNTIME,
+                           "Input type (%s) and weight type (%s) should be the same",
                            dtype_torch_name(x->dt), dtype_torch_name(m->dt));
     if (bias && bias->dt != m->dt)
-        return status_fail(SIMT_ERR_RUNTIME, "Input type (%s) and bias type (%s) should be the same",
+        return status_fail(SIMT_ERR_RUNTIME,
+                           "Input type (%s) and bias type (%s) should be the same",
                            dtype_torch_name(x->dt), dtype_torch_name(bias->dt));
     int64_t padded[2], kernel[2];
     for (int i = 0; i < 2; i++) {
-        if (o->stride[i] <= 0) return status_fail(SIMT_ERR_RUNTIME, "non-positive stride is not supported");
-        if (o->dilation[i] <= 0) return status_fail(SIMT_ERR_RUNTIME, "dilation should be greater than zero");
+        if (o->stride[i] <= 0)
+            return status_fail(SIMT_ERR_RUNTIME, "non-positive stride is not supported");
+        if (o->dilation[i] <= 0)
+            return status_fail(SIMT_ERR_RUNTIME, "dilation should be greater than zero");
         padded[i] = x->shape[2 + i] + 2 * o->padding[i];
         kernel[i] = o->dilation[i] * (m->shape[2 + i] - 1) + 1;
     }
     if (kernel[0] > padded[0] || kernel[1] > padded[1])
         return status_fail(SIMT_ERR_RUNTIME,
-                           "Calculated padded input size per channel: (%lld x %lld). Kernel size: (%lld x %lld). Kernel "
+                           "Calculated padded input size per channel: (%lld x %lld). Kernel size: "
+                           "(%lld x %lld). Kernel "
                            "size can't be greater than actual input size",
-                           (long long)padded[0], (long long)padded[1], (long long)kernel[0], (long long)kernel[1]);
+                           (long long)padded[0], (long long)padded[1], (long long)kernel[0],
+                           (long long)kernel[1]);
     return SIMT_OK;
 }
 
-simt_status grad_conv2d(tensor *x, tensor *weight, tensor *bias, const conv_options *o, tensor **out) {
+simt_status grad_conv2d(tensor *x, tensor *weight, tensor *bias, const conv_options *o,
+                        tensor **out) {
     if (weight->a->ndim != 4)
-        return status_fail(SIMT_ERR_RUNTIME, "conv2d: expected a weight of 4 dimensions, got %d", weight->a->ndim);
+        return status_fail(SIMT_ERR_RUNTIME, "conv2d: expected a weight of 4 dimensions, got %d",
+                           weight->a->ndim);
     if (x->a->ndim != 3 && x->a->ndim != 4) {
         char have[300];
         shape_text(x->a->shape, x->a->ndim, have, sizeof have);
-        return status_fail(SIMT_ERR_RUNTIME,
-                           "Expected 3D (unbatched) or 4D (batched) input to conv2d, but got input of size: %s", have);
+        return status_fail(
+            SIMT_ERR_RUNTIME,
+            "Expected 3D (unbatched) or 4D (batched) input to conv2d, but got input of size: %s",
+            have);
     }
     work w = {0};
     tensor *r = NULL;
@@ -120,19 +133,22 @@ simt_status grad_conv2d(tensor *x, tensor *weight, tensor *bias, const conv_opti
 /* ---- pooling ---- */
 
 static void put_pool(int64_t *p, const pool_options *o) {
-    const int64_t values[10] = {o->kernel[0],  o->kernel[1],   o->stride[0],   o->stride[1], o->padding[0],
-                                o->padding[1], o->dilation[0], o->dilation[1], o->ceil_mode, o->count_include_pad};
+    const int64_t values[10] = {o->kernel[0],  o->kernel[1],        o->stride[0],   o->stride[1],
+                                o->padding[0], o->padding[1],       o->dilation[0], o->dilation[1],
+                                o->ceil_mode,  o->count_include_pad};
     memcpy(p, values, sizeof values);
 }
 
 static pool_options get_pool(const int64_t *p) {
-    return (pool_options){{p[0], p[1]}, {p[2], p[3]}, {p[4], p[5]}, {p[6], p[7]}, p[8] != 0, p[9] != 0};
+    return (pool_options){{p[0], p[1]}, {p[2], p[3]}, {p[4], p[5]},
+                          {p[6], p[7]}, p[8] != 0,    p[9] != 0};
 }
 
 static simt_status rule_pool(grad_node *n, tensor *const *out, tensor **in, bool most) {
     if (!out[0]) return SIMT_OK;
     if (grad_enabled)
-        return status_fail(SIMT_ERR_NOT_IMPLEMENTED, "second derivatives of pooling: not in simt yet");
+        return status_fail(SIMT_ERR_NOT_IMPLEMENTED,
+                           "second derivatives of pooling: not in simt yet");
     work w = {0};
     pool_options o = get_pool(n->params);
     tensor *g = NULL;
@@ -159,30 +175,36 @@ static simt_status check_pool(const array *x, const pool_options *o, const char 
     char have[300];
     shape_text(x->shape, x->ndim, have, sizeof have);
     if (x->ndim != 4 && x->ndim != 3)
-        return status_fail(SIMT_ERR_RUNTIME, "non-empty 3D or 4D (batch mode) tensor expected for input");
+        return status_fail(SIMT_ERR_RUNTIME,
+                           "non-empty 3D or 4D (batch mode) tensor expected for input");
     for (int i = 0; i < 2; i++) {
         if (o->kernel[i] <= 0 || o->stride[i] <= 0 || o->dilation[i] <= 0)
-            return status_fail(SIMT_ERR_RUNTIME, "%s: kernel size, stride and dilation should be greater than zero",
+            return status_fail(SIMT_ERR_RUNTIME,
+                               "%s: kernel size, stride and dilation should be greater than zero",
                                name);
         if (o->padding[i] < 0)
             return status_fail(SIMT_ERR_RUNTIME, "pad must be non-negative, but got pad: %lld",
                                (long long)o->padding[i]);
         if (o->padding[i] > (o->dilation[i] * (o->kernel[i] - 1) + 1) / 2)
-            return status_fail(SIMT_ERR_RUNTIME,
-                               "pad should be at most half of effective kernel size, but got pad=%lld, "
-                               "kernel_size=%lld and dilation=%lld",
-                               (long long)o->padding[i], (long long)o->kernel[i], (long long)o->dilation[i]);
-        int64_t size = x->shape[x->ndim - 2 + i] + 2 * o->padding[i] - o->dilation[i] * (o->kernel[i] - 1) - 1;
+            return status_fail(
+                SIMT_ERR_RUNTIME,
+                "pad should be at most half of effective kernel size, but got pad=%lld, "
+                "kernel_size=%lld and dilation=%lld",
+                (long long)o->padding[i], (long long)o->kernel[i], (long long)o->dilation[i]);
+        int64_t size =
+            x->shape[x->ndim - 2 + i] + 2 * o->padding[i] - o->dilation[i] * (o->kernel[i] - 1) - 1;
         if (size < 0)
-            return status_fail(SIMT_ERR_RUNTIME,
-                               "Given input size: (%lldx%lldx%lld). Calculated output size is too small",
-                               (long long)x->shape[x->ndim - 3], (long long)x->shape[x->ndim - 2],
-                               (long long)x->shape[x->ndim - 1]);
+            return status_fail(
+                SIMT_ERR_RUNTIME,
+                "Given input size: (%lldx%lldx%lld). Calculated output size is too small",
+                (long long)x->shape[x->ndim - 3], (long long)x->shape[x->ndim - 2],
+                (long long)x->shape[x->ndim - 1]);
     }
     return SIMT_OK;
 }
 
-static simt_status pool(tensor *x, const pool_options *o, bool most, tensor **out, tensor **positions) {
+static simt_status pool(tensor *x, const pool_options *o, bool most, tensor **out,
+                        tensor **positions) {
     SIMT_TRY(check_pool(x->a, o, most ? "max_pool2d" : "avg_pool2d"));
     grad_node *n;
     SIMT_TRY(grad_node_new(most ? "MaxPool2DWithIndicesBackward0" : "AvgPool2DBackward0",
@@ -190,7 +212,8 @@ static simt_status pool(tensor *x, const pool_options *o, bool most, tensor **ou
     if (n) put_pool(n->params, o);
     array *a = NULL, *where = NULL;
     bool want = most && (n || positions);
-    simt_status s = most ? array_max_pool2d(x->a, o, &a, want ? &where : NULL) : array_avg_pool2d(x->a, o, &a);
+    simt_status s =
+        most ? array_max_pool2d(x->a, o, &a, want ? &where : NULL) : array_avg_pool2d(x->a, o, &a);
     tensor *index = NULL;
     if (s == SIMT_OK && where && !(index = tensor_new(where))) s = SIMT_ERR_MEMORY;
     if (s != SIMT_OK) {
@@ -199,12 +222,15 @@ static simt_status pool(tensor *x, const pool_options *o, bool most, tensor **ou
         return s;
     }
     grad_save(n, 0, index);
-    if (positions) *positions = index;
-    else tensor_unref(index);
+    if (positions)
+        *positions = index;
+    else
+        tensor_unref(index);
     return grad_finish(a, n, out);
 }
 
-static simt_status pool_any(tensor *x, const pool_options *o, bool most, tensor **out, tensor **positions) {
+static simt_status pool_any(tensor *x, const pool_options *o, bool most, tensor **out,
+                            tensor **positions) {
     if (x->a->ndim != 3) return pool(x, o, most, out, positions);
     work w = {0};
     tensor *r = NULL, *where = NULL, *one = NULL, *batch = w_unsqueeze(&w, x, 0);
@@ -234,14 +260,16 @@ simt_status grad_avg_pool2d(tensor *x, const pool_options *o, tensor **out) {
  * statistics run over, mask of the weight's axes; options[0]: 1 when the statistics depend on x. */
 static simt_status rule_norm(grad_node *n, tensor *const *out, tensor **in) {
     work w = {0};
-    tensor *g = out[0], *x = w_saved(&w, n, 0), *mean = w_saved(&w, n, 1), *rstd = w_saved(&w, n, 2);
+    tensor *g = out[0], *x = w_saved(&w, n, 0), *mean = w_saved(&w, n, 1),
+           *rstd = w_saved(&w, n, 2);
     uint32_t axes = (uint32_t)n->params[0], others = (uint32_t)n->params[1];
     tensor *xhat = w_mul(&w, w_sub(&w, x, mean), rstd);
     if (grad_wants(n, 0)) {
         tensor *gw = n->saved[3].t ? w_mul(&w, g, w_saved(&w, n, 3)) : g;
         tensor *r = gw;
         if (n->options[0] != 0) {
-            tensor *a = w_mean(&w, gw, axes, true), *b = w_mean(&w, w_mul(&w, gw, xhat), axes, true);
+            tensor *a = w_mean(&w, gw, axes, true),
+                   *b = w_mean(&w, w_mul(&w, gw, xhat), axes, true);
             r = w_sub(&w, w_sub(&w, gw, a), w_mul(&w, xhat, b));
         }
         in[0] = w_take(&w, w_mul(&w, r, rstd));
@@ -266,8 +294,8 @@ static simt_status move_average(tensor *running, tensor *now, double momentum, w
 
 /* weight and bias, each may be NULL, in the form that broadcasts against x. */
 static simt_status normalise(tensor *x, tensor *mean, tensor *rstd, tensor *weight, tensor *bias,
-                             const int64_t *form, uint32_t axes, uint32_t others, bool live, const char *name,
-                             tensor **out) {
+                             const int64_t *form, uint32_t axes, uint32_t others, bool live,
+                             const char *name, tensor **out) {
     tensor *inputs[3] = {x};
     double kinds[3] = {live};
     int nin = 1;
@@ -293,7 +321,8 @@ static simt_status normalise(tensor *x, tensor *mean, tensor *rstd, tensor *weig
         grad_save(n, 3, wide);
         /* r is new here, or (no weight, no bias) the product: attaching is safe */
         grad_attach(*out, n, 0);
-    } else grad_node_unref(n);
+    } else
+        grad_node_unref(n);
     return work_end(&w);
 }
 
@@ -308,14 +337,17 @@ static tensor *variance(work *w, tensor *x, tensor *mean, uint32_t axes) {
 
 static simt_status check_channels(const char *what, const tensor *t, int64_t channels) {
     if (!t || t->a->size == channels) return SIMT_OK;
-    return status_fail(SIMT_ERR_RUNTIME, "%s should contain %lld elements not %lld", what, (long long)channels,
-                       (long long)t->a->size);
+    return status_fail(SIMT_ERR_RUNTIME, "%s should contain %lld elements not %lld", what,
+                       (long long)channels, (long long)t->a->size);
 }
 
-simt_status grad_batch_norm(tensor *x, tensor *weight, tensor *bias, tensor *running_mean, tensor *running_var,
-                            bool training, double momentum, double eps, tensor **out) {
+simt_status grad_batch_norm(tensor *x, tensor *weight, tensor *bias, tensor *running_mean,
+                            tensor *running_var, bool training, double momentum, double eps,
+                            tensor **out) {
     const array *a = x->a;
-    if (a->ndim < 2) return status_fail(SIMT_ERR_RUNTIME, "batch_norm: expected 2 dimensions or more, got %d", a->ndim);
+    if (a->ndim < 2)
+        return status_fail(SIMT_ERR_RUNTIME, "batch_norm: expected 2 dimensions or more, got %d",
+                           a->ndim);
     int64_t channels = a->shape[1], form[ARRAY_MAX_NDIM];
     SIMT_TRY(check_channels("running_mean", running_mean, channels));
     SIMT_TRY(check_channels("running_var", running_var, channels));
@@ -332,7 +364,8 @@ simt_status grad_batch_norm(tensor *x, tensor *weight, tensor *bias, tensor *run
         var = variance(&w, x, mean, axes);
         double count = channels ? (double)a->size / (double)channels : 1;
         move_average(running_mean, mean, momentum, &w);
-        move_average(running_var, w_scale(&w, var, count > 1 ? count / (count - 1) : 1), momentum, &w);
+        move_average(running_var, w_scale(&w, var, count > 1 ? count / (count - 1) : 1), momentum,
+                     &w);
     } else {
         mean = w_reshape(&w, running_mean, form, a->ndim);
         var = w_reshape(&w, running_var, form, a->ndim);
@@ -340,11 +373,13 @@ simt_status grad_batch_norm(tensor *x, tensor *weight, tensor *bias, tensor *run
     tensor *rstd = reciprocal_root(&w, var, eps);
     grad_enabled = was;
     if (w.status == SIMT_OK)
-        w.status = normalise(x, mean, rstd, weight, bias, form, axes, axes, training, "NativeBatchNormBackward0", out);
+        w.status = normalise(x, mean, rstd, weight, bias, form, axes, axes, training,
+                             "NativeBatchNormBackward0", out);
     return work_end(&w);
 }
 
-simt_status grad_layer_norm(tensor *x, int naxes, tensor *weight, tensor *bias, double eps, tensor **out) {
+simt_status grad_layer_norm(tensor *x, int naxes, tensor *weight, tensor *bias, double eps,
+                            tensor **out) {
     const array *a = x->a;
     int lead = a->ndim - naxes;
     int64_t form[ARRAY_MAX_NDIM];
@@ -357,6 +392,7 @@ simt_status grad_layer_norm(tensor *x, int naxes, tensor *weight, tensor *bias, 
     tensor *rstd = reciprocal_root(&w, variance(&w, x, mean, axes), eps);
     grad_enabled = was;
     if (w.status == SIMT_OK)
-        w.status = normalise(x, mean, rstd, weight, bias, form, axes, others, true, "NativeLayerNormBackward0", out);
+        w.status = normalise(x, mean, rstd, weight, bias, form, axes, others, true,
+                             "NativeLayerNormBackward0", out);
     return work_end(&w);
 }

@@ -5,9 +5,10 @@
 
 static const char *c_name(dtype dt) {
     static const char *const names[DT_COUNT] = {
-        [DT_BOOL] = "bool", [DT_I8] = "signed char", [DT_I16] = "short", [DT_I32] = "int",
-        [DT_I64] = "long",  [DT_U8] = "unsigned char", [DT_F16] = "c10::Half", [DT_BF16] = "c10::BFloat16",
-        [DT_F32] = "float", [DT_F64] = "double"};
+        [DT_BOOL] = "bool",     [DT_I8] = "signed char",     [DT_I16] = "short",
+        [DT_I32] = "int",       [DT_I64] = "long",           [DT_U8] = "unsigned char",
+        [DT_F16] = "c10::Half", [DT_BF16] = "c10::BFloat16", [DT_F32] = "float",
+        [DT_F64] = "double"};
     return names[dt] ? names[dt] : dtype_table[dt].name;
 }
 
@@ -22,8 +23,10 @@ static simt_status swap_axes(array *a, array **out) {
 
 static simt_status rule_matmul(grad_node *n, tensor *const *out, tensor **in) {
     work w = {0};
-    if (grad_wants(n, 0)) in[0] = w_take(&w, w_matmul(&w, out[0], w_transpose(&w, w_saved(&w, n, 1))));
-    if (grad_wants(n, 1)) in[1] = w_take(&w, w_matmul(&w, w_transpose(&w, w_saved(&w, n, 0)), out[0]));
+    if (grad_wants(n, 0))
+        in[0] = w_take(&w, w_matmul(&w, out[0], w_transpose(&w, w_saved(&w, n, 1))));
+    if (grad_wants(n, 1))
+        in[1] = w_take(&w, w_matmul(&w, w_transpose(&w, w_saved(&w, n, 0)), out[0]));
     return work_end(&w);
 }
 
@@ -44,9 +47,11 @@ static simt_status product(tensor *a, tensor *b, const char *name, tensor **out)
 static simt_status dot(tensor *a, tensor *b, tensor **out) {
     if (a->a->size != b->a->size)
         return status_fail(SIMT_ERR_RUNTIME,
-                           "inconsistent tensor size, expected tensor [%lld] and src [%lld] to have the same number of "
+                           "inconsistent tensor size, expected tensor [%lld] and src [%lld] to "
+                           "have the same number of "
                            "elements, but got %lld and %lld elements respectively",
-                           (long long)a->a->size, (long long)b->a->size, (long long)a->a->size, (long long)b->a->size);
+                           (long long)a->a->size, (long long)b->a->size, (long long)a->a->size,
+                           (long long)b->a->size);
     work w = {0};
     *out = w_take(&w, w_sum(&w, w_mul(&w, a, b), 1, false));
     return work_end(&w);
@@ -55,29 +60,36 @@ static simt_status dot(tensor *a, tensor *b, tensor **out) {
 static simt_status check_product(const tensor *a, const tensor *b) {
     const array *x = a->a, *y = b->a;
     if (x->dt != y->dt)
-        return status_fail(SIMT_ERR_RUNTIME, "expected m1 and m2 to have the same dtype, but got: %s != %s",
+        return status_fail(SIMT_ERR_RUNTIME,
+                           "expected m1 and m2 to have the same dtype, but got: %s != %s",
                            c_name(x->dt), c_name(y->dt));
     if (x->ndim == 0 || y->ndim == 0)
-        return status_fail(SIMT_ERR_RUNTIME,
-                           "both arguments to matmul need to be at least 1D, but they are %dD and %dD", x->ndim,
-                           y->ndim);
-    int64_t inner = x->shape[x->ndim - 1], other = y->ndim == 1 ? y->shape[0] : y->shape[y->ndim - 2];
+        return status_fail(
+            SIMT_ERR_RUNTIME,
+            "both arguments to matmul need to be at least 1D, but they are %dD and %dD", x->ndim,
+            y->ndim);
+    int64_t inner = x->shape[x->ndim - 1],
+            other = y->ndim == 1 ? y->shape[0] : y->shape[y->ndim - 2];
     if (inner == other || (x->ndim == 1 && y->ndim == 1)) return SIMT_OK;
     if (x->ndim == 2 && y->ndim == 1)
-        return status_fail(SIMT_ERR_RUNTIME, "size mismatch, got input (%lld), mat (%lldx%lld), vec (%lld)",
+        return status_fail(SIMT_ERR_RUNTIME,
+                           "size mismatch, got input (%lld), mat (%lldx%lld), vec (%lld)",
                            (long long)x->shape[0], (long long)x->shape[0], (long long)x->shape[1],
                            (long long)y->shape[0]);
     if (y->ndim <= 2) {
         int64_t rows = 1;
         for (int i = 0; i < x->ndim - 1; i++) rows *= x->shape[i];
-        return status_fail(SIMT_ERR_RUNTIME, "mm: mat1 and mat2 shapes cannot be multiplied (%lldx%lld and %lldx%lld)",
-                           (long long)rows, (long long)inner, (long long)other,
-                           (long long)(y->ndim == 1 ? 1 : y->shape[1]));
+        return status_fail(
+            SIMT_ERR_RUNTIME,
+            "mm: mat1 and mat2 shapes cannot be multiplied (%lldx%lld and %lldx%lld)",
+            (long long)rows, (long long)inner, (long long)other,
+            (long long)(y->ndim == 1 ? 1 : y->shape[1]));
     }
     int64_t batch = 1;
     for (int i = 0; i < y->ndim - 2; i++) batch *= y->shape[i];
     return status_fail(SIMT_ERR_RUNTIME,
-                       "Expected size for first two dimensions of batch2 tensor to be: [%lld, %lld] but got: [%lld, "
+                       "Expected size for first two dimensions of batch2 tensor to be: [%lld, "
+                       "%lld] but got: [%lld, "
                        "%lld].",
                        (long long)batch, (long long)inner, (long long)batch, (long long)other);
 }
@@ -88,7 +100,8 @@ simt_status grad_matmul(tensor *a, tensor *b, tensor **out) {
     if (p == 1 && q == 1) return dot(a, b, out);
     if (p == 2 && q == 2) return product(a, b, "MmBackward0", out);
     work w = {0};
-    tensor *x = p == 1 ? w_unsqueeze(&w, a, 0) : a, *y = q == 1 ? w_unsqueeze(&w, b, 1) : b, *r = NULL;
+    tensor *x = p == 1 ? w_unsqueeze(&w, a, 0) : a, *y = q == 1 ? w_unsqueeze(&w, b, 1) : b,
+           *r = NULL;
     simt_status s = w.status;
     if (s == SIMT_OK && p > 2 && q <= 2) { /* one product for all rows */
         int64_t shape[ARRAY_MAX_NDIM], flat[2] = {-1, a->a->shape[p - 1]};
@@ -129,7 +142,8 @@ static simt_status rule_linear(grad_node *n, tensor *const *out, tensor **in) {
 static simt_status linear_rows(tensor *x, tensor *weight, tensor *bias, tensor **out) {
     tensor *inputs[3] = {x, weight, bias};
     grad_node *n;
-    SIMT_TRY(grad_node_new(bias ? "AddmmBackward0" : "MmBackward0", rule_linear, inputs, bias ? 3 : 2, 2, 0, &n));
+    SIMT_TRY(grad_node_new(bias ? "AddmmBackward0" : "MmBackward0", rule_linear, inputs,
+                           bias ? 3 : 2, 2, 0, &n));
     if (n && grad_wants(n, 0)) grad_save(n, 1, weight);
     if (n && grad_wants(n, 1)) grad_save(n, 0, x);
     array *turned, *product = NULL, *r = NULL;
@@ -143,7 +157,8 @@ static simt_status linear_rows(tensor *x, tensor *weight, tensor *bias, tensor *
         op_options o = {.face = FACE_TORCH, .default_float = grad_default_float};
         s = array_elementwise(OP_ADD, in, 2, &o, &r);
         array_unref(product);
-    } else r = product;
+    } else
+        r = product;
     if (s == SIMT_OK) return grad_finish(r, n, out);
     grad_node_unref(n);
     return s;
@@ -153,18 +168,23 @@ simt_status grad_linear(tensor *x, tensor *weight, tensor *bias, tensor **out) {
     const array *a = x->a, *m = weight->a;
     if (a->dt != m->dt || (bias && bias->a->dt != m->dt)) {
         if (!bias) return grad_matmul(x, weight, out);
-        return status_fail(SIMT_ERR_RUNTIME, "mat1 and mat2 must have the same dtype, but got %s and %s",
+        return status_fail(SIMT_ERR_RUNTIME,
+                           "mat1 and mat2 must have the same dtype, but got %s and %s",
                            dtype_torch_name(a->dt), dtype_torch_name(m->dt));
     }
     if (a->ndim == 0 || m->ndim != 2)
-        return status_fail(SIMT_ERR_RUNTIME, "both arguments to linear need to be at least 1D, but they are %dD and %dD",
-                           a->ndim, m->ndim);
+        return status_fail(
+            SIMT_ERR_RUNTIME,
+            "both arguments to linear need to be at least 1D, but they are %dD and %dD", a->ndim,
+            m->ndim);
     int64_t inner = a->shape[a->ndim - 1], rows = 1;
     for (int i = 0; i < a->ndim - 1; i++) rows *= a->shape[i];
     if (inner != m->shape[1])
-        return status_fail(SIMT_ERR_RUNTIME, "%s: mat1 and mat2 shapes cannot be multiplied (%lldx%lld and %lldx%lld)",
-                           bias ? "addmm" : "mm", (long long)rows, (long long)inner, (long long)m->shape[1],
-                           (long long)m->shape[0]);
+        return status_fail(
+            SIMT_ERR_RUNTIME,
+            "%s: mat1 and mat2 shapes cannot be multiplied (%lldx%lld and %lldx%lld)",
+            bias ? "addmm" : "mm", (long long)rows, (long long)inner, (long long)m->shape[1],
+            (long long)m->shape[0]);
     if (a->ndim == 2) return linear_rows(x, weight, bias, out);
     int64_t flat[2] = {rows, inner}, shape[ARRAY_MAX_NDIM];
     memcpy(shape, a->shape, sizeof *shape * (size_t)a->ndim);

@@ -10,7 +10,8 @@
 static tensor *classes_along(work *w, dtype dt, int64_t count, int axis, int ndim) {
     if (w->status != SIMT_OK) return NULL;
     array *a = NULL;
-    simt_status s = array_arange(dt, (scalar){.kind = 'I'}, (scalar){.kind = 'I', .i = 1}, count, &a);
+    simt_status s =
+        array_arange(dt, (scalar){.kind = 'I'}, (scalar){.kind = 'I', .i = 1}, count, &a);
     tensor *t = s == SIMT_OK ? tensor_new(a) : NULL;
     t = work_own(w, s == SIMT_OK && !t ? SIMT_ERR_MEMORY : s, t);
     int64_t shape[ARRAY_MAX_NDIM];
@@ -49,7 +50,8 @@ static simt_status check_targets(array *target, int64_t classes, int64_t ignore,
     }
     array_unref(dense);
     *used = count;
-    return found ? status_fail(SIMT_ERR_INDEX, "Target %lld is out of bounds.", (long long)bad) : SIMT_OK;
+    return found ? status_fail(SIMT_ERR_INDEX, "Target %lld is out of bounds.", (long long)bad)
+                 : SIMT_OK;
 }
 
 /* saved: target (with the class axis), weights along the class axis or none, total weight or none.
@@ -63,8 +65,10 @@ static simt_status rule_nll(grad_node *n, tensor *const *out, tensor **in) {
     g = w_scale(&w, g, -n->options[0]);
     if (n->saved[2].t) g = w_div(&w, g, w_saved(&w, n, 2));
     if (n->saved[1].t) g = w_mul(&w, g, w_saved(&w, n, 1));
-    tensor *hit = target ? w_binary(&w, OP_EQUAL, classes_along(&w, target->a->dt, e->shape[axis], axis, e->ndim), target)
-                         : NULL;
+    tensor *hit =
+        target ? w_binary(&w, OP_EQUAL,
+                          classes_along(&w, target->a->dt, e->shape[axis], axis, e->ndim), target)
+               : NULL;
     if (n->params[1] >= 0 && n->params[1] < e->shape[axis])
         hit = w_binary(&w, OP_LOGICAL_AND, hit, compare(&w, OP_NOT_EQUAL, target, n->params[1]));
     in[0] = w_take(&w, w_where(&w, hit, g, NULL));
@@ -73,10 +77,12 @@ static simt_status rule_nll(grad_node *n, tensor *const *out, tensor **in) {
 
 static simt_status check_shapes(const array *x, const array *target) {
     if (x->ndim == 0 || target->ndim != x->ndim - 1)
-        return status_fail(SIMT_ERR_VALUE, "Expected target of %d dimensions for input of %d dimensions, got %d",
+        return status_fail(SIMT_ERR_VALUE,
+                           "Expected target of %d dimensions for input of %d dimensions, got %d",
                            x->ndim - 1, x->ndim, target->ndim);
     if (x->ndim > 1 && x->shape[0] != target->shape[0])
-        return status_fail(SIMT_ERR_VALUE, "Expected input batch_size (%lld) to match target batch_size (%lld).",
+        return status_fail(SIMT_ERR_VALUE,
+                           "Expected input batch_size (%lld) to match target batch_size (%lld).",
                            (long long)x->shape[0], (long long)target->shape[0]);
     for (int d = 2; d < x->ndim; d++)
         if (x->shape[d] != target->shape[d - 1]) {
@@ -101,8 +107,8 @@ static tensor *weights_along(work *w, tensor *weight, int axis, int ndim) {
     return w_reshape(w, weight, shape, ndim);
 }
 
-simt_status grad_nll_loss(tensor *logp, tensor *target, tensor *weight, int64_t ignore, grad_reduction reduction,
-                          tensor **out) {
+simt_status grad_nll_loss(tensor *logp, tensor *target, tensor *weight, int64_t ignore,
+                          grad_reduction reduction, tensor **out) {
     const array *x = logp->a;
     SIMT_TRY(check_shapes(x, target->a));
     int axis = x->ndim == 1 ? 0 : 1;
@@ -111,8 +117,10 @@ simt_status grad_nll_loss(tensor *logp, tensor *target, tensor *weight, int64_t 
         char shape[300];
         shape_text(weight->a->shape, weight->a->ndim, shape, sizeof shape);
         return status_fail(SIMT_ERR_RUNTIME,
-                           "weight tensor should be defined either for all %lld classes or no classes but got weight "
-                           "tensor of shape: %s", (long long)classes, shape);
+                           "weight tensor should be defined either for all %lld classes or no "
+                           "classes but got weight "
+                           "tensor of shape: %s",
+                           (long long)classes, shape);
     }
     SIMT_TRY(check_targets(target->a, classes, ignore, &used));
     grad_node *n;
@@ -122,15 +130,19 @@ simt_status grad_nll_loss(tensor *logp, tensor *target, tensor *weight, int64_t 
     work w = {0};
     uint32_t along = 1u << axis, all = (1u << (x->ndim)) - 1;
     tensor *t = w_unsqueeze(&w, target, axis);
-    tensor *hit = w_binary(&w, OP_EQUAL, classes_along(&w, target->a->dt, classes, axis, x->ndim), t);
-    if (ignore >= 0 && ignore < classes) hit = w_binary(&w, OP_LOGICAL_AND, hit, compare(&w, OP_NOT_EQUAL, t, ignore));
+    tensor *hit =
+        w_binary(&w, OP_EQUAL, classes_along(&w, target->a->dt, classes, axis, x->ndim), t);
+    if (ignore >= 0 && ignore < classes)
+        hit = w_binary(&w, OP_LOGICAL_AND, hit, compare(&w, OP_NOT_EQUAL, t, ignore));
     tensor *weights = weights_along(&w, weight, axis, x->ndim), *total = NULL;
     tensor *minus = w_unary(&w, OP_NEGATIVE, logp);
     tensor *picked = w_where(&w, hit, weights ? w_mul(&w, minus, weights) : minus, NULL);
     double factor = 1;
     tensor *r;
-    if (reduction == LOSS_NONE) r = w_sum(&w, picked, along, false);
-    else r = w_sum(&w, picked, all, false);
+    if (reduction == LOSS_NONE)
+        r = w_sum(&w, picked, along, false);
+    else
+        r = w_sum(&w, picked, all, false);
     if (reduction == LOSS_MEAN) {
         if (weights) {
             tensor *spread = w_expand(&w, weights, x->shape, x->ndim);
@@ -151,27 +163,31 @@ simt_status grad_nll_loss(tensor *logp, tensor *target, tensor *weight, int64_t 
         grad_save(n, 1, weights);
         grad_save(n, 2, total);
         grad_attach(*out, n, 0);
-    } else grad_node_unref(n);
+    } else
+        grad_node_unref(n);
     return work_end(&w);
 }
 
 /* Class probabilities as targets: -sum(target * weight * logp). */
-static simt_status soft_cross_entropy(tensor *logp, tensor *target, tensor *weight, grad_reduction reduction,
-                                      double smoothing, tensor **out) {
+static simt_status soft_cross_entropy(tensor *logp, tensor *target, tensor *weight,
+                                      grad_reduction reduction, double smoothing, tensor **out) {
     const array *x = logp->a;
     int axis = x->ndim == 1 ? 0 : 1;
     work w = {0};
     tensor *t = target;
-    if (smoothing > 0) t = w_plus(&w, w_scale(&w, t, 1 - smoothing), smoothing / (double)x->shape[axis]);
+    if (smoothing > 0)
+        t = w_plus(&w, w_scale(&w, t, 1 - smoothing), smoothing / (double)x->shape[axis]);
     tensor *product = w_mul(&w, logp, t);
     if (weight) product = w_mul(&w, product, weights_along(&w, weight, axis, x->ndim));
     tensor *r;
-    if (reduction == LOSS_NONE) r = w_scale(&w, w_sum(&w, product, 1u << axis, false), -1);
+    if (reduction == LOSS_NONE)
+        r = w_scale(&w, w_sum(&w, product, 1u << axis, false), -1);
     else {
         double batch = 1;
         for (int i = 0; i < x->ndim; i++)
             if (i != axis) batch *= (double)x->shape[i];
-        r = w_scale(&w, w_sum(&w, product, (1u << x->ndim) - 1, false), reduction == LOSS_MEAN ? -1 / batch : -1);
+        r = w_scale(&w, w_sum(&w, product, (1u << x->ndim) - 1, false),
+                    reduction == LOSS_MEAN ? -1 / batch : -1);
     }
     *out = w_take(&w, r);
     return work_end(&w);
@@ -183,7 +199,8 @@ static tensor *smooth_part(work *w, tensor *logp, tensor *target, tensor *weight
     const array *x = logp->a;
     int axis = x->ndim == 1 ? 0 : 1;
     tensor *weights = weights_along(w, weight, axis, x->ndim);
-    tensor *s = w_scale(w, w_sum(w, weights ? w_mul(w, logp, weights) : logp, 1u << axis, false), -1);
+    tensor *s =
+        w_scale(w, w_sum(w, weights ? w_mul(w, logp, weights) : logp, 1u << axis, false), -1);
     tensor *valid = compare(w, OP_NOT_EQUAL, target, ignore);
     s = w_where(w, valid, s, NULL);
     if (reduction == LOSS_NONE || w->status != SIMT_OK) return s;
@@ -193,7 +210,8 @@ static tensor *smooth_part(work *w, tensor *logp, tensor *target, tensor *weight
     tensor *total = valid;
     if (weight) { /* the sum of the targets' weights */
         tensor *t = w_unsqueeze(w, target, axis);
-        tensor *hit = w_binary(w, OP_EQUAL, classes_along(w, target->a->dt, x->shape[axis], axis, x->ndim), t);
+        tensor *hit = w_binary(w, OP_EQUAL,
+                               classes_along(w, target->a->dt, x->shape[axis], axis, x->ndim), t);
         hit = w_binary(w, OP_LOGICAL_AND, hit, compare(w, OP_NOT_EQUAL, t, ignore));
         total = w_where(w, hit, w_expand(w, weights, x->shape, x->ndim), NULL);
         all = (1u << x->ndim) - 1;
@@ -201,16 +219,20 @@ static tensor *smooth_part(work *w, tensor *logp, tensor *target, tensor *weight
     return w_div(w, s, w_sum(w, w_cast(w, total, x->dt), all, false));
 }
 
-simt_status grad_cross_entropy(tensor *x, tensor *target, tensor *weight, int64_t ignore, grad_reduction reduction,
-                               double smoothing, tensor **out) {
+simt_status grad_cross_entropy(tensor *x, tensor *target, tensor *weight, int64_t ignore,
+                               grad_reduction reduction, double smoothing, tensor **out) {
     const array *a = x->a, *t = target->a;
     int axis = a->ndim == 1 ? 0 : 1;
-    if (a->ndim == 0) return status_fail(SIMT_ERR_RUNTIME, "cross_entropy: the input has no class dimension");
-    bool soft = t->ndim == a->ndim && memcmp(t->shape, a->shape, sizeof(int64_t) * (size_t)a->ndim) == 0;
+    if (a->ndim == 0)
+        return status_fail(SIMT_ERR_RUNTIME, "cross_entropy: the input has no class dimension");
+    bool soft =
+        t->ndim == a->ndim && memcmp(t->shape, a->shape, sizeof(int64_t) * (size_t)a->ndim) == 0;
     if (!soft) SIMT_TRY(check_shapes(a, t));
     if (soft && !dtype_is_float(t->dt))
-        return status_fail(SIMT_ERR_RUNTIME, "Expected floating point type for target with class probabilities, got %s",
-                           dtype_torch_name(t->dt));
+        return status_fail(
+            SIMT_ERR_RUNTIME,
+            "Expected floating point type for target with class probabilities, got %s",
+            dtype_torch_name(t->dt));
     work w = {0};
     tensor *logp = NULL, *r = NULL;
     simt_status s = grad_softmax(x, axis, true, &logp);
@@ -257,6 +279,7 @@ simt_status grad_mse_loss(tensor *x, tensor *target, grad_reduction reduction, t
     if (w.status == SIMT_OK && n) {
         n->options[0] = factor;
         grad_attach(*out, n, 0);
-    } else grad_node_unref(n);
+    } else
+        grad_node_unref(n);
     return work_end(&w);
 }

@@ -7,7 +7,8 @@
 
 #include "grad/work.h"
 
-static simt_status update(array_op op, tensor *target, tensor *b, tensor *c, const double *scalars, int n) {
+static simt_status update(array_op op, tensor *target, tensor *b, tensor *c, const double *scalars,
+                          int n) {
     tensor_operand in[3] = {{target}, {b}, {c}};
     grad_options o = {.scalars = scalars, .nscalars = n};
     return grad_elementwise_inplace(op, in, c ? 3 : b ? 2 : 1, &o);
@@ -23,7 +24,8 @@ static tensor *axpy(work *w, tensor *a, tensor *b, double s) {
     return work_own(w, status, t);
 }
 
-static tensor *effective_gradient(work *w, tensor *p, tensor *g, bool maximize, double weight_decay) {
+static tensor *effective_gradient(work *w, tensor *p, tensor *g, bool maximize,
+                                  double weight_decay) {
     if (maximize) g = w_unary(w, OP_NEGATIVE, g);
     return weight_decay != 0 ? axpy(w, g, p, weight_decay) : g;
 }
@@ -32,16 +34,19 @@ static simt_status sgd_one(tensor *p, tensor *grad, tensor **buffer, const optim
     work w = {0};
     tensor *g = effective_gradient(&w, p, grad, o->maximize, o->weight_decay);
     if (o->momentum != 0 && w.status == SIMT_OK) {
-        if (!*buffer) w.status = grad_clone(g, buffer);
-        else w.status = update(OP_AXPBY, *buffer, g, NULL, (const double[]){o->momentum, 1 - o->dampening}, 2);
+        if (!*buffer)
+            w.status = grad_clone(g, buffer);
+        else
+            w.status = update(OP_AXPBY, *buffer, g, NULL,
+                              (const double[]){o->momentum, 1 - o->dampening}, 2);
         g = o->nesterov ? axpy(&w, g, *buffer, o->momentum) : *buffer;
     }
     if (w.status == SIMT_OK) w.status = update(OP_AXPY, p, g, NULL, (const double[]){-o->lr}, 1);
     return work_end(&w);
 }
 
-static simt_status adam_one(tensor *p, tensor *grad, tensor *average, tensor *square, tensor *most, double step,
-                            const optim_adam *o) {
+static simt_status adam_one(tensor *p, tensor *grad, tensor *average, tensor *square, tensor *most,
+                            double step, const optim_adam *o) {
     work w = {0};
     double decay = o->weight_decay;
     if (o->decoupled && decay != 0) {
@@ -49,17 +54,21 @@ static simt_status adam_one(tensor *p, tensor *grad, tensor *average, tensor *sq
         decay = 0;
     }
     tensor *g = effective_gradient(&w, p, grad, o->maximize, decay);
-    if (w.status == SIMT_OK) w.status = update(OP_LERP, average, g, NULL, (const double[]){1 - o->beta1}, 1);
     if (w.status == SIMT_OK)
-        w.status = update(OP_ADAM_SQUARE, square, g, NULL, (const double[]){o->beta2, 1 - o->beta2}, 2);
+        w.status = update(OP_LERP, average, g, NULL, (const double[]){1 - o->beta1}, 1);
+    if (w.status == SIMT_OK)
+        w.status =
+            update(OP_ADAM_SQUARE, square, g, NULL, (const double[]){o->beta2, 1 - o->beta2}, 2);
     if (most && w.status == SIMT_OK) w.status = update(OP_MAXIMUM, most, square, NULL, NULL, 0);
     double correction1 = 1 - pow(o->beta1, step), correction2 = 1 - pow(o->beta2, step);
     const double scalars[3] = {-o->lr / correction1, sqrt(correction2), o->eps};
-    if (w.status == SIMT_OK) w.status = update(OP_ADAM_STEP, p, average, most ? most : square, scalars, 3);
+    if (w.status == SIMT_OK)
+        w.status = update(OP_ADAM_STEP, p, average, most ? most : square, scalars, 3);
     return work_end(&w);
 }
 
-simt_status grad_optim_sgd(tensor **params, tensor **grads, tensor **buffers, int n, const optim_sgd *o) {
+simt_status grad_optim_sgd(tensor **params, tensor **grads, tensor **buffers, int n,
+                           const optim_sgd *o) {
     bool was = grad_enabled;
     grad_enabled = false;
     simt_status s = SIMT_OK;
@@ -68,13 +77,14 @@ simt_status grad_optim_sgd(tensor **params, tensor **grads, tensor **buffers, in
     return s == SIMT_OK ? array_evaluate_all() : s;
 }
 
-simt_status grad_optim_adam(tensor **params, tensor **grads, tensor **average, tensor **square, tensor **max_square,
-                            const double *steps, int n, const optim_adam *o) {
+simt_status grad_optim_adam(tensor **params, tensor **grads, tensor **average, tensor **square,
+                            tensor **max_square, const double *steps, int n, const optim_adam *o) {
     bool was = grad_enabled;
     grad_enabled = false;
     simt_status s = SIMT_OK;
     for (int i = 0; i < n && s == SIMT_OK; i++)
-        s = adam_one(params[i], grads[i], average[i], square[i], max_square ? max_square[i] : NULL, steps[i], o);
+        s = adam_one(params[i], grads[i], average[i], square[i], max_square ? max_square[i] : NULL,
+                     steps[i], o);
     grad_enabled = was;
     return s == SIMT_OK ? array_evaluate_all() : s;
 }

@@ -91,7 +91,8 @@ static void keep_axes(grad_node *n, uint32_t mask, bool keepdims) {
     n->params[1] = keepdims;
 }
 
-simt_status grad_reduce(array_op op, tensor *t, uint32_t mask, bool keepdims, int dt, tensor **out) {
+simt_status grad_reduce(array_op op, tensor *t, uint32_t mask, bool keepdims, int dt,
+                        tensor **out) {
     static const struct {
         array_op op;
         const char *name, *dim_name;
@@ -100,8 +101,11 @@ simt_status grad_reduce(array_op op, tensor *t, uint32_t mask, bool keepdims, in
                  {OP_PROD, "ProdBackward0", "ProdBackward1", rule_prod},
                  {OP_MAX, "MaxBackward1", "AmaxBackward0", rule_extremum},
                  {OP_MIN, "MinBackward1", "AminBackward0", rule_extremum}};
-    reduce_options o = {.axes_mask = mask, .keepdims = keepdims, .face = FACE_TORCH,
-                        .default_float = grad_default_float, .has_dtype = dt >= 0};
+    reduce_options o = {.axes_mask = mask,
+                        .keepdims = keepdims,
+                        .face = FACE_TORCH,
+                        .default_float = grad_default_float,
+                        .has_dtype = dt >= 0};
     if (dt >= 0) o.dt = (dtype)dt;
     array *a;
     SIMT_TRY(array_reduce(op, t->a, &o, &a));
@@ -110,7 +114,8 @@ simt_status grad_reduce(array_op op, tensor *t, uint32_t mask, bool keepdims, in
     simt_status s = SIMT_OK;
     for (int i = 0; i < 4 && dtype_is_float(a->dt); i++)
         if (rules[i].op == op)
-            s = grad_node_new(whole ? rules[i].name : rules[i].dim_name, rules[i].rule, &t, 1, 2, 2, &n);
+            s = grad_node_new(whole ? rules[i].name : rules[i].dim_name, rules[i].rule, &t, 1, 2, 2,
+                              &n);
     if (s != SIMT_OK) {
         array_unref(a);
         return s;
@@ -125,8 +130,11 @@ simt_status grad_reduce(array_op op, tensor *t, uint32_t mask, bool keepdims, in
 }
 
 simt_status grad_mean(tensor *t, uint32_t mask, bool keepdims, int dt, tensor **out) {
-    reduce_options o = {.axes_mask = mask, .keepdims = keepdims, .face = FACE_TORCH,
-                        .default_float = grad_default_float, .has_dtype = dt >= 0};
+    reduce_options o = {.axes_mask = mask,
+                        .keepdims = keepdims,
+                        .face = FACE_TORCH,
+                        .default_float = grad_default_float,
+                        .has_dtype = dt >= 0};
     if (dt >= 0) o.dt = (dtype)dt;
     bool whole = !keepdims && mask == (1u << t->a->ndim) - 1;
     grad_node *n;
@@ -149,7 +157,8 @@ static simt_status rule_var(grad_node *n, tensor *const *out, tensor **in) {
     if (n->options[1] != 0) {
         tensor *y = w_saved(&w, n, 1);
         g = w_scale(&w, w_div(&w, g, w.status == SIMT_OK ? with_axes(&w, n, y) : NULL), 1 / count);
-        tensor_operand test[2] = {{w.status == SIMT_OK ? with_axes(&w, n, y) : NULL}, {NULL, {.kind = 'I'}}};
+        tensor_operand test[2] = {{w.status == SIMT_OK ? with_axes(&w, n, y) : NULL},
+                                  {NULL, {.kind = 'I'}}};
         tensor *nonzero = NULL;
         if (w.status == SIMT_OK) {
             simt_status s = grad_elementwise(OP_NOT_EQUAL, test, 2, NULL, &nonzero);
@@ -162,8 +171,12 @@ static simt_status rule_var(grad_node *n, tensor *const *out, tensor **in) {
     return work_end(&w);
 }
 
-simt_status grad_var(tensor *t, uint32_t mask, bool keepdims, double ddof, bool root, tensor **out) {
-    reduce_options o = {.axes_mask = mask, .keepdims = keepdims, .face = FACE_TORCH, .ddof = ddof,
+simt_status grad_var(tensor *t, uint32_t mask, bool keepdims, double ddof, bool root,
+                     tensor **out) {
+    reduce_options o = {.axes_mask = mask,
+                        .keepdims = keepdims,
+                        .face = FACE_TORCH,
+                        .ddof = ddof,
                         .default_float = grad_default_float};
     grad_node *n;
     SIMT_TRY(grad_node_new(root ? "StdBackward0" : "VarBackward0", rule_var, &t, 1, 2, 2, &n));
@@ -189,7 +202,8 @@ simt_status grad_var(tensor *t, uint32_t mask, bool keepdims, double ddof, bool 
 static tensor *count_along(work *w, int64_t count, int axis, int ndim) {
     if (w->status != SIMT_OK) return NULL;
     array *a = NULL;
-    simt_status s = array_arange(DT_I64, (scalar){.kind = 'I'}, (scalar){.kind = 'I', .i = 1}, count, &a);
+    simt_status s =
+        array_arange(DT_I64, (scalar){.kind = 'I'}, (scalar){.kind = 'I', .i = 1}, count, &a);
     tensor *t = s == SIMT_OK ? tensor_new(a) : NULL;
     t = work_own(w, s == SIMT_OK && !t ? SIMT_ERR_MEMORY : s, t);
     int64_t shape[ARRAY_MAX_NDIM];
@@ -209,7 +223,8 @@ static simt_status rule_select_extremum(grad_node *n, tensor *const *out, tensor
     return work_end(&w);
 }
 
-simt_status grad_extremum(array_op op, tensor *t, int axis, bool keepdims, tensor **values, tensor **indices) {
+simt_status grad_extremum(array_op op, tensor *t, int axis, bool keepdims, tensor **values,
+                          tensor **indices) {
     if (t->a->ndim == 0) { /* itself, at position 0 */
         SIMT_TRY(grad_clone(t, values));
         array *zero;
@@ -218,14 +233,17 @@ simt_status grad_extremum(array_op op, tensor *t, int axis, bool keepdims, tenso
         if (s != SIMT_OK) tensor_unref(*values);
         return s;
     }
-    reduce_options o = {.axes_mask = 1u << axis, .keepdims = keepdims, .face = FACE_TORCH,
+    reduce_options o = {.axes_mask = 1u << axis,
+                        .keepdims = keepdims,
+                        .face = FACE_TORCH,
                         .default_float = grad_default_float};
     array *value = NULL, *index = NULL;
     grad_node *n = NULL;
     simt_status s = array_reduce(op, t->a, &o, &value);
     if (s == SIMT_OK) s = array_reduce(op == OP_MAX ? OP_ARGMAX : OP_ARGMIN, t->a, &o, &index);
     if (s == SIMT_OK && dtype_is_float(t->a->dt))
-        s = grad_node_new(op == OP_MAX ? "MaxBackward0" : "MinBackward0", rule_select_extremum, &t, 1, 1, 2, &n);
+        s = grad_node_new(op == OP_MAX ? "MaxBackward0" : "MinBackward0", rule_select_extremum, &t,
+                          1, 1, 2, &n);
     if (s != SIMT_OK) {
         array_unref(value);
         array_unref(index);
@@ -252,7 +270,8 @@ static simt_status rule_softmax(grad_node *n, tensor *const *out, tensor **in) {
     work w = {0};
     uint32_t mask = n->edges[0].ndim ? 1u << n->params[0] : 0;
     tensor *g = out[0], *y = w_saved(&w, n, 0), *r;
-    if (n->params[1]) r = w_sub(&w, g, w_mul(&w, w_unary(&w, OP_EXP, y), w_sum(&w, g, mask, true)));
+    if (n->params[1])
+        r = w_sub(&w, g, w_mul(&w, w_unary(&w, OP_EXP, y), w_sum(&w, g, mask, true)));
     else {
         tensor *gy = w_mul(&w, g, y);
         r = w_sub(&w, gy, w_mul(&w, y, w_sum(&w, gy, mask, true)));
@@ -263,7 +282,8 @@ static simt_status rule_softmax(grad_node *n, tensor *const *out, tensor **in) {
 
 simt_status grad_softmax(tensor *t, int axis, bool logarithm, tensor **out) {
     if (!dtype_is_float(t->a->dt))
-        return status_fail(SIMT_ERR_NOT_IMPLEMENTED, "\"%s_lastdim_kernel_impl\" not implemented for '%s'",
+        return status_fail(SIMT_ERR_NOT_IMPLEMENTED,
+                           "\"%s_lastdim_kernel_impl\" not implemented for '%s'",
                            logarithm ? "log_softmax" : "softmax", dtype_torch_name(t->a->dt));
     if (t->a->ndim == 0) { /* of one number */
         work w = {0};
@@ -271,7 +291,8 @@ simt_status grad_softmax(tensor *t, int axis, bool logarithm, tensor **out) {
         return work_end(&w);
     }
     grad_node *n;
-    SIMT_TRY(grad_node_new(logarithm ? "LogSoftmaxBackward0" : "SoftmaxBackward0", rule_softmax, &t, 1, 1, 2, &n));
+    SIMT_TRY(grad_node_new(logarithm ? "LogSoftmaxBackward0" : "SoftmaxBackward0", rule_softmax, &t,
+                           1, 1, 2, &n));
     if (n) {
         n->params[0] = axis;
         n->params[1] = logarithm;
@@ -350,7 +371,8 @@ simt_status grad_cumsum(tensor *t, int axis, int dt, tensor **out) {
     }
     if (t->a->ndim == 0) return grad_clone(t, out);
     grad_node *n = NULL;
-    if (dtype_is_float(t->a->dt)) SIMT_TRY(grad_node_new("CumsumBackward0", rule_cumsum, &t, 1, 0, 1, &n));
+    if (dtype_is_float(t->a->dt))
+        SIMT_TRY(grad_node_new("CumsumBackward0", rule_cumsum, &t, 1, 0, 1, &n));
     if (n) n->params[0] = axis;
     array *a;
     simt_status s = array_cumsum(t->a, axis, FACE_TORCH, &a);

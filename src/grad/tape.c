@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool grad_enabled = true;
+_Thread_local bool grad_enabled = true;
 dtype grad_default_float = DT_F32;
 grad_callbacks grad_python;
 
@@ -19,9 +19,10 @@ static int64_t next_hook = 1;
 
 const char *dtype_torch_name(dtype dt) {
     static const char *const names[DT_COUNT] = {
-        [DT_BOOL] = "Bool", [DT_I8] = "Char",    [DT_I16] = "Short",  [DT_I32] = "Int",     [DT_I64] = "Long",
-        [DT_U8] = "Byte",   [DT_U16] = "UInt16", [DT_U32] = "UInt32", [DT_U64] = "UInt64",  [DT_F16] = "Half",
-        [DT_F32] = "Float", [DT_F64] = "Double", [DT_BF16] = "BFloat16"};
+        [DT_BOOL] = "Bool",    [DT_I8] = "Char",  [DT_I16] = "Short",  [DT_I32] = "Int",
+        [DT_I64] = "Long",     [DT_U8] = "Byte",  [DT_U16] = "UInt16", [DT_U32] = "UInt32",
+        [DT_U64] = "UInt64",   [DT_F16] = "Half", [DT_F32] = "Float",  [DT_F64] = "Double",
+        [DT_BF16] = "BFloat16"};
     return names[dt];
 }
 
@@ -35,7 +36,8 @@ const char *tensor_type_name(const tensor *t) {
 void shape_text(const int64_t *shape, int ndim, char *to, size_t size) {
     size_t used = (size_t)snprintf(to, size, "[");
     for (int i = 0; i < ndim && used < size; i++)
-        used += (size_t)snprintf(to + used, size - used, i ? ", %lld" : "%lld", (long long)shape[i]);
+        used +=
+            (size_t)snprintf(to + used, size - used, i ? ", %lld" : "%lld", (long long)shape[i]);
     if (used < size) snprintf(to + used, size - used, "]");
 }
 
@@ -55,7 +57,7 @@ static simt_status hooks_add(grad_hooks *h, void *object, int64_t *id) {
         h->list = list;
         h->capacity = capacity;
     }
-    h->list[h->n++] = (grad_hook){*id = next_hook++, object};
+    h->list[h->n++] = (grad_hook){ *id = next_hook++, object};
     return SIMT_OK;
 }
 
@@ -118,11 +120,13 @@ bool tensor_is_leaf(const tensor *t) { return !t->fn; }
 
 simt_status tensor_set_requires_grad(tensor *t, bool on) {
     if (t->fn && !on)
-        return status_fail(SIMT_ERR_RUNTIME,
-                           "you can only change requires_grad flags of leaf variables. If you want to use a computed "
-                           "variable in a subgraph that doesn't require differentiation use var_no_grad = var.detach().");
+        return status_fail(SIMT_ERR_RUNTIME, "you can only change requires_grad flags of leaf "
+                                             "variables. If you want to use a computed "
+                                             "variable in a subgraph that doesn't require "
+                                             "differentiation use var_no_grad = var.detach().");
     if (on && !dtype_is_float(t->a->dt))
-        return status_fail(SIMT_ERR_RUNTIME, "only Tensors of floating point dtype can require gradients");
+        return status_fail(SIMT_ERR_RUNTIME,
+                           "only Tensors of floating point dtype can require gradients");
     t->requires_grad = on;
     return SIMT_OK;
 }
@@ -144,7 +148,8 @@ static grad_watch *find_watch(grad_node *n, int output) {
 
 simt_status tensor_retain_grad(tensor *t) {
     if (!t->requires_grad)
-        return status_fail(SIMT_ERR_RUNTIME, "can't retain_grad on Tensor that has requires_grad=False");
+        return status_fail(SIMT_ERR_RUNTIME,
+                           "can't retain_grad on Tensor that has requires_grad=False");
     grad_node *fn;
     SIMT_TRY(tensor_get_fn(t, &fn));
     if (!fn) return SIMT_OK;
@@ -159,13 +164,17 @@ simt_status tensor_add_hook(tensor *t, void *object, int64_t *id) {
     simt_status s = SIMT_OK;
     grad_node *fn = NULL;
     if (!t->requires_grad)
-        s = status_fail(SIMT_ERR_RUNTIME, "cannot register a hook on a tensor that doesn't require gradient");
-    else s = tensor_get_fn(t, &fn);
+        s = status_fail(SIMT_ERR_RUNTIME,
+                        "cannot register a hook on a tensor that doesn't require gradient");
+    else
+        s = tensor_get_fn(t, &fn);
     grad_hooks *hooks = &t->hooks;
     if (s == SIMT_OK && fn) {
         grad_watch *w = find_watch(fn, t->output);
-        if (!w) s = status_fail(SIMT_ERR_MEMORY, "no memory for a hook");
-        else hooks = &w->hooks;
+        if (!w)
+            s = status_fail(SIMT_ERR_MEMORY, "no memory for a hook");
+        else
+            hooks = &w->hooks;
     }
     if (s == SIMT_OK) s = hooks_add(hooks, object, id);
     if (s != SIMT_OK) grad_python.release(object);
@@ -253,12 +262,12 @@ static simt_status edge_to(tensor *t, grad_edge *e) {
     return e->node ? SIMT_OK : status_fail(SIMT_ERR_MEMORY, "no memory for the tape");
 }
 
-static grad_node *node_alloc(const char *name, grad_rule rule, tensor *const *inputs, int nin, int nsaved,
-                             int nparams) {
+static grad_node *node_alloc(const char *name, grad_rule rule, tensor *const *inputs, int nin,
+                             int nsaved, int nparams) {
     size_t dims = 0;
     for (int i = 0; i < nin; i++) dims += inputs[i] ? (size_t)inputs[i]->a->ndim : 0;
-    size_t bytes = sizeof(grad_node) + sizeof(grad_edge) * (size_t)nin + sizeof(grad_saved) * (size_t)nsaved +
-                   sizeof(int64_t) * ((size_t)nparams + dims);
+    size_t bytes = sizeof(grad_node) + sizeof(grad_edge) * (size_t)nin +
+                   sizeof(grad_saved) * (size_t)nsaved + sizeof(int64_t) * ((size_t)nparams + dims);
     grad_node *n = calloc(1, bytes);
     if (!n) return NULL;
     n->refs = 1;
@@ -283,13 +292,14 @@ static grad_node *node_alloc(const char *name, grad_rule rule, tensor *const *in
     return n;
 }
 
-simt_status grad_node_new(const char *name, grad_rule rule, tensor *const *inputs, int nin, int nsaved, int nparams,
-                          grad_node **out) {
+simt_status grad_node_new(const char *name, grad_rule rule, tensor *const *inputs, int nin,
+                          int nsaved, int nparams, grad_node **out) {
     *out = NULL;
     if (!grad_enabled) return SIMT_OK;
     bool any = false;
     for (int i = 0; i < nin; i++)
-        any |= inputs[i] && (inputs[i]->requires_grad || (inputs[i]->base && inputs[i]->base->requires_grad));
+        any |= inputs[i] &&
+               (inputs[i]->requires_grad || (inputs[i]->base && inputs[i]->base->requires_grad));
     if (!any) return SIMT_OK;
     /* Views of changed tensors get their fn anew first: it must have a smaller number. */
     grad_node *fn;
@@ -299,8 +309,10 @@ simt_status grad_node_new(const char *name, grad_rule rule, tensor *const *input
     simt_status s = n ? SIMT_OK : status_fail(SIMT_ERR_MEMORY, "no memory for the tape");
     for (int i = 0; i < nin && s == SIMT_OK; i++)
         if (inputs[i]) s = edge_to(inputs[i], &n->edges[i]);
-    if (s != SIMT_OK) grad_node_unref(n);
-    else *out = n;
+    if (s != SIMT_OK)
+        grad_node_unref(n);
+    else
+        *out = n;
     return s;
 }
 
@@ -317,7 +329,8 @@ void grad_save_output(grad_node *n, int slot, tensor *t, int output) {
     n->saved[slot].output = output;
 }
 
-static simt_status changed_error(const grad_saved *s, const array *a, const grad_node *writer, int output) {
+static simt_status changed_error(const grad_saved *s, const array *a, const grad_node *writer,
+                                 int output) {
     char shape[300], name[80] = "";
     shape_text(a->shape, a->ndim, shape, sizeof shape);
     if (writer) {
@@ -327,19 +340,22 @@ static simt_status changed_error(const grad_saved *s, const array *a, const grad
     }
     char which[160] = "";
     if (writer) snprintf(which, sizeof which, ", which is output %d of %s,", output, name);
-    return status_fail(SIMT_ERR_RUNTIME,
-                       "one of the variables needed for gradient computation has been modified by an inplace "
-                       "operation: [torch.%sTensor %s]%s is at version %u; expected version %u instead. Hint: enable "
-                       "anomaly detection to find the operation that failed to compute its gradient, with "
-                       "torch.autograd.set_detect_anomaly(True, check_nan=False).",
-                       dtype_torch_name(a->dt), shape, which, a->store->version, s->version);
+    return status_fail(
+        SIMT_ERR_RUNTIME,
+        "one of the variables needed for gradient computation has been modified by an inplace "
+        "operation: [torch.%sTensor %s]%s is at version %u; expected version %u instead. Hint: "
+        "enable "
+        "anomaly detection to find the operation that failed to compute its gradient, with "
+        "torch.autograd.set_detect_anomaly(True, check_nan=False).",
+        dtype_torch_name(a->dt), shape, which, a->store->version, s->version);
 }
 
 simt_status grad_get_saved(grad_node *n, int slot, tensor **out) {
     grad_saved *s = &n->saved[slot];
     *out = NULL;
     if (s->t) {
-        if (s->t->a->store->version != s->version) return changed_error(s, s->t->a, s->t->fn, s->t->output);
+        if (s->t->a->store->version != s->version)
+            return changed_error(s, s->t->a, s->t->fn, s->t->output);
         *out = tensor_ref(s->t);
         return SIMT_OK;
     }
@@ -440,12 +456,13 @@ static simt_status rule_copy_slices(grad_node *n, tensor *const *out, tensor **i
 
 simt_status tensor_get_fn(tensor *t, grad_node **out) {
     *out = t->fn;
-    if (!t->base || !t->base->requires_grad || t->base_version == t->a->store->version) return SIMT_OK;
+    if (!t->base || !t->base->requires_grad || t->base_version == t->a->store->version)
+        return SIMT_OK;
     bool was = grad_enabled;
     grad_enabled = true;
     grad_node *n;
-    simt_status s =
-        grad_node_new("AsStridedBackward0", rule_as_strided, &t->base, 1, 0, 2 + 2 * t->a->ndim, &n);
+    simt_status s = grad_node_new("AsStridedBackward0", rule_as_strided, &t->base, 1, 0,
+                                  2 + 2 * t->a->ndim, &n);
     grad_enabled = was;
     if (s != SIMT_OK) return s;
     set_window(n, t->a, t->base->a);
@@ -458,14 +475,17 @@ simt_status tensor_get_fn(tensor *t, grad_node **out) {
 simt_status grad_check_inplace(tensor *t) {
     if (!grad_enabled) return SIMT_OK;
     if (t->requires_grad && !t->fn)
-        return status_fail(SIMT_ERR_RUNTIME,
-                           "a leaf Variable that requires grad is being used in an in-place operation.");
+        return status_fail(
+            SIMT_ERR_RUNTIME,
+            "a leaf Variable that requires grad is being used in an in-place operation.");
     if (t->base && t->base->requires_grad && !t->base->fn)
-        return status_fail(SIMT_ERR_RUNTIME,
-                           "a view of a leaf Variable that requires grad is being used in an in-place operation.");
+        return status_fail(
+            SIMT_ERR_RUNTIME,
+            "a view of a leaf Variable that requires grad is being used in an in-place operation.");
     if (t->base && !array_is_contiguous(t->base->a) && (t->requires_grad || t->base->requires_grad))
         return status_fail(SIMT_ERR_NOT_IMPLEMENTED,
-                           "in-place operation on a view of a strided tensor that requires grad: not in simt yet; use "
+                           "in-place operation on a view of a strided tensor that requires grad: "
+                           "not in simt yet; use "
                            "clone() first");
     return SIMT_OK;
 }
@@ -480,7 +500,8 @@ simt_status grad_attach_inplace(tensor *t, grad_node *n) {
     tensor *base = t->base;
     tensor *inputs[8] = {base};
     grad_node *slices = n->nin > 8 ? NULL
-                                   : node_alloc("CopySlices", rule_copy_slices, inputs, n->nin, 0, 2 + 2 * t->a->ndim);
+                                   : node_alloc("CopySlices", rule_copy_slices, inputs, n->nin, 0,
+                                                2 + 2 * t->a->ndim);
     if (!slices) {
         grad_node_unref(n);
         return status_fail(SIMT_ERR_MEMORY, "no memory for the tape");

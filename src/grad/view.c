@@ -22,35 +22,41 @@ static simt_status resolve_shape(const array *a, const int64_t *shape, int ndim,
     for (int i = 0; i < ndim; i++) {
         to[i] = shape[i];
         if (shape[i] == -1) {
-            if (unknown >= 0) return status_fail(SIMT_ERR_RUNTIME, "only one dimension can be inferred");
+            if (unknown >= 0)
+                return status_fail(SIMT_ERR_RUNTIME, "only one dimension can be inferred");
             unknown = i;
         } else if (shape[i] < 0) {
-            return status_fail(SIMT_ERR_RUNTIME, "invalid shape dimension %lld at index %d of shape %s",
+            return status_fail(SIMT_ERR_RUNTIME,
+                               "invalid shape dimension %lld at index %d of shape %s",
                                (long long)shape[i], i, text);
         } else if (__builtin_mul_overflow(known, shape[i], &known)) {
-            return status_fail(SIMT_ERR_RUNTIME, "shape '%s' is invalid for input of size %lld", text,
-                               (long long)a->size);
+            return status_fail(SIMT_ERR_RUNTIME, "shape '%s' is invalid for input of size %lld",
+                               text, (long long)a->size);
         }
     }
     if (unknown >= 0 && known == 0 && a->size == 0)
         return status_fail(SIMT_ERR_RUNTIME,
-                           "cannot reshape tensor of 0 elements into shape %s because the unspecified dimension size "
-                           "-1 can be any value and is ambiguous", text);
+                           "cannot reshape tensor of 0 elements into shape %s because the "
+                           "unspecified dimension size "
+                           "-1 can be any value and is ambiguous",
+                           text);
     if (unknown >= 0 && known > 0 && a->size % known == 0) {
         to[unknown] = a->size / known;
         return SIMT_OK;
     }
     if (unknown < 0 && known == a->size) return SIMT_OK;
-    return status_fail(SIMT_ERR_RUNTIME, "shape '%s' is invalid for input of size %lld", text, (long long)a->size);
+    return status_fail(SIMT_ERR_RUNTIME, "shape '%s' is invalid for input of size %lld", text,
+                       (long long)a->size);
 }
 
 simt_status grad_reshape(tensor *t, const int64_t *shape, int ndim, bool must_view, tensor **out) {
     int64_t full[ARRAY_MAX_NDIM];
     if (ndim > ARRAY_MAX_NDIM)
-        return status_fail(SIMT_ERR_RUNTIME, "tensors have at most %d dimensions, not %d", ARRAY_MAX_NDIM, ndim);
+        return status_fail(SIMT_ERR_RUNTIME, "tensors have at most %d dimensions, not %d",
+                           ARRAY_MAX_NDIM, ndim);
     SIMT_TRY(resolve_shape(t->a, shape, ndim, full));
-    if (!must_view && t->a->ndim == ndim && memcmp(t->a->shape, full, sizeof *full * (size_t)ndim) == 0 &&
-        !t->requires_grad) {
+    if (!must_view && t->a->ndim == ndim &&
+        memcmp(t->a->shape, full, sizeof *full * (size_t)ndim) == 0 && !t->requires_grad) {
         *out = tensor_ref(t);
         return SIMT_OK;
     }
@@ -58,11 +64,13 @@ simt_status grad_reshape(tensor *t, const int64_t *shape, int ndim, bool must_vi
     SIMT_TRY(array_try_reshape_view(t->a, full, ndim, &a));
     if (!a && must_view)
         return status_fail(SIMT_ERR_RUNTIME,
-                           "view size is not compatible with input tensor's size and stride (at least one dimension "
+                           "view size is not compatible with input tensor's size and stride (at "
+                           "least one dimension "
                            "spans across two contiguous subspaces). Use .reshape(...) instead.");
     bool view = a != NULL;
     grad_node *n;
-    simt_status s = grad_node_new(view ? "ViewBackward0" : "UnsafeViewBackward0", rule_reshape, &t, 1, 0, 0, &n);
+    simt_status s = grad_node_new(view ? "ViewBackward0" : "UnsafeViewBackward0", rule_reshape, &t,
+                                  1, 0, 0, &n);
     if (s == SIMT_OK && !a) s = array_reshape(t->a, full, ndim, &a);
     if (s != SIMT_OK) {
         array_unref(a);
@@ -98,7 +106,8 @@ simt_status grad_expand(tensor *t, const int64_t *shape, int ndim, tensor **out)
     shape_text(t->a->shape, t->a->ndim, mine, sizeof mine);
     if (ndim < t->a->ndim)
         return status_fail(SIMT_ERR_RUNTIME,
-                           "expand(%s{%s}, size=%s): the number of sizes provided (%d) must be greater or equal to the "
+                           "expand(%s{%s}, size=%s): the number of sizes provided (%d) must be "
+                           "greater or equal to the "
                            "number of dimensions in the tensor (%d)",
                            tensor_type_name(t), mine, wanted, ndim, t->a->ndim);
     int64_t full[ARRAY_MAX_NDIM];
@@ -107,15 +116,19 @@ simt_status grad_expand(tensor *t, const int64_t *shape, int ndim, tensor **out)
         full[i] = shape[i];
         int64_t have = i < lead ? 1 : t->a->shape[i - lead];
         if (shape[i] == -1 && i < lead)
-            return status_fail(SIMT_ERR_RUNTIME,
-                               "The expanded size of the tensor (-1) isn't allowed in a leading, non-existing "
-                               "dimension %d", i);
-        if (shape[i] == -1) full[i] = have;
+            return status_fail(
+                SIMT_ERR_RUNTIME,
+                "The expanded size of the tensor (-1) isn't allowed in a leading, non-existing "
+                "dimension %d",
+                i);
+        if (shape[i] == -1)
+            full[i] = have;
         else if (shape[i] != have && have != 1)
-            return status_fail(SIMT_ERR_RUNTIME,
-                               "The expanded size of the tensor (%lld) must match the existing size (%lld) at "
-                               "non-singleton dimension %d.  Target sizes: %s.  Tensor sizes: %s",
-                               (long long)shape[i], (long long)have, i, wanted, mine);
+            return status_fail(
+                SIMT_ERR_RUNTIME,
+                "The expanded size of the tensor (%lld) must match the existing size (%lld) at "
+                "non-singleton dimension %d.  Target sizes: %s.  Tensor sizes: %s",
+                (long long)shape[i], (long long)have, i, wanted, mine);
     }
     grad_node *n;
     SIMT_TRY(grad_node_new("ExpandBackward0", rule_expand, &t, 1, 0, 0, &n));
@@ -129,7 +142,8 @@ simt_status grad_squeeze(tensor *t, uint32_t mask, tensor **out) {
     for (int i = 0; i < t->a->ndim; i++)
         if (t->a->shape[i] == 1) ones |= 1u << i;
     grad_node *n;
-    SIMT_TRY(grad_node_new(mask == (1u << t->a->ndim) - 1 ? "SqueezeBackward0" : "SqueezeBackward1", rule_reshape, &t, 1, 0, 0, &n));
+    SIMT_TRY(grad_node_new(mask == (1u << t->a->ndim) - 1 ? "SqueezeBackward0" : "SqueezeBackward1",
+                           rule_reshape, &t, 1, 0, 0, &n));
     array *a;
     simt_status s = array_squeeze(t->a, mask & ones, &a);
     return finish_view(s, t, a, n, out);
@@ -182,18 +196,22 @@ simt_status grad_slice(tensor *t, const array_slice *items, int n, const char *n
     return finish_view(s, t, a, node, out);
 }
 
-simt_status grad_as_strided(tensor *t, const int64_t *shape, const int64_t *strides, int ndim, int64_t offset,
-                            tensor **out) {
+simt_status grad_as_strided(tensor *t, const int64_t *shape, const int64_t *strides, int ndim,
+                            int64_t offset, tensor **out) {
     if (t->requires_grad && grad_enabled)
-        return status_fail(SIMT_ERR_NOT_IMPLEMENTED, "as_strided of a tensor that requires grad: not in simt yet");
-    int64_t bytes = (int64_t)dtype_bytes(t->a->dt), steps[ARRAY_MAX_NDIM], last = offset, first = offset;
+        return status_fail(SIMT_ERR_NOT_IMPLEMENTED,
+                           "as_strided of a tensor that requires grad: not in simt yet");
+    int64_t bytes = (int64_t)dtype_bytes(t->a->dt), steps[ARRAY_MAX_NDIM], last = offset,
+            first = offset;
     for (int i = 0; i < ndim; i++) {
         steps[i] = strides[i] * bytes;
         if (shape[i] > 0) last += (shape[i] - 1) * strides[i];
-        if (strides[i] < 0) return status_fail(SIMT_ERR_RUNTIME, "as_strided: Negative strides are not supported");
+        if (strides[i] < 0)
+            return status_fail(SIMT_ERR_RUNTIME, "as_strided: Negative strides are not supported");
     }
     if (first < 0 || (last + 1) * bytes > (int64_t)t->a->store->bytes)
-        return status_fail(SIMT_ERR_RUNTIME, "as_strided: the window is out of bounds for storage of size %lld",
+        return status_fail(SIMT_ERR_RUNTIME,
+                           "as_strided: the window is out of bounds for storage of size %lld",
                            (long long)t->a->store->bytes);
     array *a;
     SIMT_TRY(array_view_strided(t->a, t->a->dt, shape, steps, ndim, offset * bytes, &a));
@@ -246,11 +264,12 @@ static simt_status join(tensor **ts, int n, int axis, bool stack, tensor **out) 
         return status_fail(SIMT_ERR_MEMORY, "no memory to join %d tensors", n);
     for (int i = 0; i < n; i++) arrays[i] = ts[i]->a;
     grad_node *node;
-    simt_status s = grad_node_new(stack ? "StackBackward0" : "CatBackward0", stack ? rule_stack : rule_concatenate, ts,
-                                  n, 0, n + 2, &node);
+    simt_status s = grad_node_new(stack ? "StackBackward0" : "CatBackward0",
+                                  stack ? rule_stack : rule_concatenate, ts, n, 0, n + 2, &node);
     array *a = NULL;
     if (s == SIMT_OK)
-        s = stack ? array_stack(arrays, n, axis, FACE_TORCH, &a) : array_concatenate(arrays, n, axis, FACE_TORCH, &a);
+        s = stack ? array_stack(arrays, n, axis, FACE_TORCH, &a)
+                  : array_concatenate(arrays, n, axis, FACE_TORCH, &a);
     arena_deinit(&mem);
     if (s != SIMT_OK) {
         grad_node_unref(node);
@@ -258,7 +277,8 @@ static simt_status join(tensor **ts, int n, int axis, bool stack, tensor **out) 
     }
     if (node) {
         node->params[0] = axis;
-        for (int i = 0; i < n && !stack; i++) node->params[2 + i] = node->params[1 + i] + ts[i]->a->shape[axis];
+        for (int i = 0; i < n && !stack; i++)
+            node->params[2 + i] = node->params[1 + i] + ts[i]->a->shape[axis];
     }
     return grad_finish(a, node, out);
 }
@@ -267,12 +287,14 @@ simt_status grad_concatenate(tensor **ts, int n, int axis, tensor **out) {
     for (int i = 1; i < n; i++) {
         const array *first = ts[0]->a, *a = ts[i]->a;
         if (a->ndim != first->ndim)
-            return status_fail(SIMT_ERR_RUNTIME, "Tensors must have same number of dimensions: got %d and %d",
+            return status_fail(SIMT_ERR_RUNTIME,
+                               "Tensors must have same number of dimensions: got %d and %d",
                                first->ndim, a->ndim);
         for (int d = 0; d < a->ndim; d++)
             if (d != axis && a->shape[d] != first->shape[d])
                 return status_fail(SIMT_ERR_RUNTIME,
-                                   "Sizes of tensors must match except in dimension %d. Expected size %lld but got "
+                                   "Sizes of tensors must match except in dimension %d. Expected "
+                                   "size %lld but got "
                                    "size %lld for tensor number %d in the list.",
                                    axis, (long long)first->shape[d], (long long)a->shape[d], i);
     }
@@ -282,13 +304,16 @@ simt_status grad_concatenate(tensor **ts, int n, int axis, tensor **out) {
 simt_status grad_stack(tensor **ts, int n, int axis, tensor **out) {
     for (int i = 1; i < n; i++) {
         const array *first = ts[0]->a, *a = ts[i]->a;
-        if (a->ndim == first->ndim && memcmp(a->shape, first->shape, sizeof(int64_t) * (size_t)a->ndim) == 0) continue;
+        if (a->ndim == first->ndim &&
+            memcmp(a->shape, first->shape, sizeof(int64_t) * (size_t)a->ndim) == 0)
+            continue;
         char one[300], two[300];
         shape_text(first->shape, first->ndim, one, sizeof one);
         shape_text(a->shape, a->ndim, two, sizeof two);
-        return status_fail(SIMT_ERR_RUNTIME,
-                           "stack expects each tensor to be equal size, but got %s at entry 0 and %s at entry %d", one,
-                           two, i);
+        return status_fail(
+            SIMT_ERR_RUNTIME,
+            "stack expects each tensor to be equal size, but got %s at entry 0 and %s at entry %d",
+            one, two, i);
     }
     return join(ts, n, axis, true, out);
 }
@@ -298,10 +323,13 @@ simt_status grad_stack(tensor **ts, int n, int axis, tensor **out) {
 simt_status grad_sum_to(tensor *t, const int64_t *shape, int ndim, tensor **out) {
     work w = {0};
     int lead = t->a->ndim - ndim;
-    if (lead < 0 || t->a->size == 0 || ndim == 0) { /* fewer dimensions or elements: only the form differs */
+    if (lead < 0 || t->a->size == 0 ||
+        ndim == 0) { /* fewer dimensions or elements: only the form differs */
         tensor *r = t;
-        if (lead > 0) r = w_sum(&w, t, (1u << t->a->ndim) - 1, false);
-        else if (lead < 0) r = w_reshape(&w, t, shape, ndim);
+        if (lead > 0)
+            r = w_sum(&w, t, (1u << t->a->ndim) - 1, false);
+        else if (lead < 0)
+            r = w_reshape(&w, t, shape, ndim);
         else if (ndim) {
             uint32_t mask = 0;
             for (int i = 0; i < ndim; i++)
@@ -317,7 +345,8 @@ simt_status grad_sum_to(tensor *t, const int64_t *shape, int ndim, tensor **out)
     tensor *r = mask ? w_sum(&w, t, mask, true) : t;
     if (lead) r = w_reshape(&w, r, shape, ndim);
     /* a smaller tensor stands for equal elements (a sum's gradient): spread it */
-    bool same = w.status != SIMT_OK || memcmp(r->a->shape, shape, sizeof *shape * (size_t)ndim) == 0;
+    bool same =
+        w.status != SIMT_OK || memcmp(r->a->shape, shape, sizeof *shape * (size_t)ndim) == 0;
     if (!same) r = w_expand(&w, r, shape, ndim);
     *out = w_take(&w, r);
     return work_end(&w);

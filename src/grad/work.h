@@ -24,21 +24,27 @@ static inline tensor *work_own(work *w, simt_status s, tensor *t) {
     }
     return w->pool[w->n++] = t;
 }
-#define WORK_DO(w, ...)                                   \
-    do {                                                  \
-        tensor *work_t = NULL;                            \
-        if ((w)->status != SIMT_OK) return NULL;          \
-        simt_status work_s = (__VA_ARGS__);               \
-        return work_own((w), work_s, work_t);             \
+#define WORK_DO(w, ...)                          \
+    do {                                         \
+        tensor *work_t = NULL;                   \
+        if ((w)->status != SIMT_OK) return NULL; \
+        simt_status work_s = (__VA_ARGS__);      \
+        return work_own((w), work_s, work_t);    \
     } while (0)
 
-static inline tensor *w_unary(work *w, array_op op, tensor *a) { WORK_DO(w, grad_unary(op, a, &work_t)); }
+static inline tensor *w_unary(work *w, array_op op, tensor *a) {
+    WORK_DO(w, grad_unary(op, a, &work_t));
+}
 static inline tensor *w_binary(work *w, array_op op, tensor *a, tensor *b) {
     WORK_DO(w, grad_binary(op, a, b, &work_t));
 }
 static inline tensor *w_add(work *w, tensor *a, tensor *b) { return w_binary(w, OP_ADD, a, b); }
-static inline tensor *w_sub(work *w, tensor *a, tensor *b) { return w_binary(w, OP_SUBTRACT, a, b); }
-static inline tensor *w_mul(work *w, tensor *a, tensor *b) { return w_binary(w, OP_MULTIPLY, a, b); }
+static inline tensor *w_sub(work *w, tensor *a, tensor *b) {
+    return w_binary(w, OP_SUBTRACT, a, b);
+}
+static inline tensor *w_mul(work *w, tensor *a, tensor *b) {
+    return w_binary(w, OP_MULTIPLY, a, b);
+}
 static inline tensor *w_div(work *w, tensor *a, tensor *b) { return w_binary(w, OP_DIVIDE, a, b); }
 static inline tensor *w_scale(work *w, tensor *a, double s) {
     WORK_DO(w, grad_binary_scalar(OP_MULTIPLY, a, s, &work_t));
@@ -46,7 +52,9 @@ static inline tensor *w_scale(work *w, tensor *a, double s) {
 static inline tensor *w_plus(work *w, tensor *a, double s) {
     WORK_DO(w, grad_binary_scalar(OP_ADD, a, s, &work_t));
 }
-static inline tensor *w_saved(work *w, grad_node *n, int slot) { WORK_DO(w, grad_get_saved(n, slot, &work_t)); }
+static inline tensor *w_saved(work *w, grad_node *n, int slot) {
+    WORK_DO(w, grad_get_saved(n, slot, &work_t));
+}
 static inline tensor *w_sum(work *w, tensor *a, uint32_t mask, bool keepdims) {
     WORK_DO(w, grad_reduce(OP_SUM, a, mask, keepdims, -1, &work_t));
 }
@@ -62,9 +70,15 @@ static inline tensor *w_expand(work *w, tensor *a, const int64_t *shape, int ndi
 static inline tensor *w_permute(work *w, tensor *a, const int *axes) {
     WORK_DO(w, grad_permute(a, axes, "PermuteBackward0", &work_t));
 }
-static inline tensor *w_unsqueeze(work *w, tensor *a, int axis) { WORK_DO(w, grad_unsqueeze(a, axis, &work_t)); }
-static inline tensor *w_matmul(work *w, tensor *a, tensor *b) { WORK_DO(w, grad_matmul(a, b, &work_t)); }
-static inline tensor *w_cast(work *w, tensor *a, dtype dt) { WORK_DO(w, grad_cast(a, dt, &work_t)); }
+static inline tensor *w_unsqueeze(work *w, tensor *a, int axis) {
+    WORK_DO(w, grad_unsqueeze(a, axis, &work_t));
+}
+static inline tensor *w_matmul(work *w, tensor *a, tensor *b) {
+    WORK_DO(w, grad_matmul(a, b, &work_t));
+}
+static inline tensor *w_cast(work *w, tensor *a, dtype dt) {
+    WORK_DO(w, grad_cast(a, dt, &work_t));
+}
 static inline tensor *w_where(work *w, tensor *condition, tensor *a, tensor *b) {
     /* b NULL: 0 */
     tensor_operand in[3] = {{condition}, {a}, {b, {.kind = 'I', .i = 0}}};
@@ -80,7 +94,9 @@ static inline tensor *w_transpose(work *w, tensor *a) {
     return w_permute(w, a, axes);
 }
 /* Gives t to the caller (a reference of its own), or NULL after a failure. */
-static inline tensor *w_take(work *w, tensor *t) { return w->status == SIMT_OK ? tensor_ref(t) : NULL; }
+static inline tensor *w_take(work *w, tensor *t) {
+    return w->status == SIMT_OK ? tensor_ref(t) : NULL;
+}
 static inline simt_status work_end(work *w) {
     for (int i = 0; i < w->n; i++) tensor_unref(w->pool[i]);
     w->n = 0;

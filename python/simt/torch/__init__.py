@@ -34,7 +34,6 @@ preserve_format = "torch.preserve_format"
 from simt.torch import cuda  # noqa: E402, F401
 
 
-
 def _typename(value):
     """How error texts name a value's type."""
     if isinstance(value, Tensor):  # noqa: F405
@@ -97,7 +96,7 @@ def _typed_tensor(name):
     dtype = getattr(_C, _TYPED[name])
 
     def make(*args):
-        if len(args) == 1 and not isinstance(args[0], (_C.Size, type(0))):
+        if len(args) == 1 and not isinstance(args[0], (_C.Size, int)):
             return _C.tensor(args[0], dtype=dtype)
         return zeros(*args, dtype=dtype)  # noqa: F405
 

@@ -3,11 +3,37 @@
 from simt._core import torch as _C
 
 __all__ = [
-    "arange", "asarray", "bernoulli", "empty", "empty_like", "eye", "full", "full_like", "initial_seed",
-    "linspace", "manual_seed", "multinomial", "normal", "ones", "ones_like", "rand", "rand_like", "randint",
-    "randint_like", "randn", "randn_like", "randperm", "scalar_tensor", "seed", "zeros", "zeros_like",
-    "get_rng_state", "set_rng_state", "logspace", "range",
-]  # fmt: skip
+    "arange",
+    "asarray",
+    "bernoulli",
+    "empty",
+    "empty_like",
+    "eye",
+    "full",
+    "full_like",
+    "initial_seed",
+    "linspace",
+    "manual_seed",
+    "multinomial",
+    "normal",
+    "ones",
+    "ones_like",
+    "rand",
+    "rand_like",
+    "randint",
+    "randint_like",
+    "randn",
+    "randn_like",
+    "randperm",
+    "scalar_tensor",
+    "seed",
+    "zeros",
+    "zeros_like",
+    "get_rng_state",
+    "set_rng_state",
+    "logspace",
+    "range",
+]
 
 _full = _C._full
 _random = _C._random
@@ -55,7 +81,9 @@ def full(size, fill_value, *, out=None, dtype=None, layout=None, device=None, re
 
 
 def _like(value):
-    def make(input, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None):
+    def make(
+        input, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None
+    ):
         return _full("full", input.shape, value, dtype or input.dtype, device, requires_grad)
 
     return make
@@ -64,7 +92,11 @@ def _like(value):
 zeros_like = _like(0)
 ones_like = _like(1)
 empty_like = _like(None)
-zeros_like.__name__, ones_like.__name__, empty_like.__name__ = "zeros_like", "ones_like", "empty_like"
+zeros_like.__name__, ones_like.__name__, empty_like.__name__ = (
+    "zeros_like",
+    "ones_like",
+    "empty_like",
+)
 
 
 def full_like(input, fill_value, *, dtype=None, device=None, requires_grad=False, **kw):
@@ -177,7 +209,9 @@ def multinomial(input, num_samples, replacement=False, *, generator=None):
         picked = (draw.unsqueeze(2) >= ends.unsqueeze(1)).sum(2).clamp(max=rows.shape[1] - 1)
     else:
         if num_samples > rows.shape[1]:
-            raise RuntimeError("cannot sample n_sample > prob_dist.size(-1) samples without replacement")
+            raise RuntimeError(
+                "cannot sample n_sample > prob_dist.size(-1) samples without replacement"
+            )
         draw = _random("rand", rows.shape, 0.0, 1.0, _C.float64, generator)
         from simt.torch._functions import topk
 
@@ -203,7 +237,9 @@ def initial_seed():
 
 
 def get_rng_state():
-    return _C.tensor([x - (1 << 64) * (x >> 63) for x in _C.default_generator._state()], dtype=_C.int64)
+    return _C.tensor(
+        [x - (1 << 64) * (x >> 63) for x in _C.default_generator._state()], dtype=_C.int64
+    )
 
 
 def set_rng_state(state):

@@ -3,15 +3,67 @@
 from simt._core import torch as _C
 
 __all__ = [
-    "addmm", "allclose", "argsort", "broadcast_shapes", "broadcast_tensors", "diag", "einsum", "equal",
-    "finfo", "iinfo", "is_nonzero", "is_tensor", "isclose", "median", "meshgrid", "movedim", "mse_loss", "outer",
-    "repeat_interleave", "roll", "set_default_device", "sort", "take_along_dim", "topk", "tril", "triu", "unique",
-    "var_mean", "std_mean", "hstack", "vstack", "get_num_threads", "set_num_threads", "compile", "is_complex",
-    "log_softmax", "diff", "cdist", "trace", "baddbmm", "tensordot", "can_cast", "use_deterministic_algorithms",
-    "set_float32_matmul_precision", "manual_seed_all", "bincount", "cov", "nan_to_num", "zeros_", "square_",
-    "are_deterministic_algorithms_enabled", "atleast_1d", "atleast_2d", "tile", "masked_scatter",
-]  # fmt: skip
-__all__ = [n for n in __all__ if n not in ("mse_loss", "log_softmax", "cov", "zeros_", "square_", "manual_seed_all")]
+    "addmm",
+    "allclose",
+    "argsort",
+    "broadcast_shapes",
+    "broadcast_tensors",
+    "diag",
+    "einsum",
+    "equal",
+    "finfo",
+    "iinfo",
+    "is_nonzero",
+    "is_tensor",
+    "isclose",
+    "median",
+    "meshgrid",
+    "movedim",
+    "mse_loss",
+    "outer",
+    "repeat_interleave",
+    "roll",
+    "set_default_device",
+    "sort",
+    "take_along_dim",
+    "topk",
+    "tril",
+    "triu",
+    "unique",
+    "var_mean",
+    "std_mean",
+    "hstack",
+    "vstack",
+    "get_num_threads",
+    "set_num_threads",
+    "compile",
+    "is_complex",
+    "log_softmax",
+    "diff",
+    "cdist",
+    "trace",
+    "baddbmm",
+    "tensordot",
+    "can_cast",
+    "use_deterministic_algorithms",
+    "set_float32_matmul_precision",
+    "manual_seed_all",
+    "bincount",
+    "cov",
+    "nan_to_num",
+    "zeros_",
+    "square_",
+    "are_deterministic_algorithms_enabled",
+    "atleast_1d",
+    "atleast_2d",
+    "tile",
+    "masked_scatter",
+]
+__all__ = [
+    n
+    for n in __all__
+    if n not in ("mse_loss", "log_softmax", "cov", "zeros_", "square_", "manual_seed_all")
+]
 __all__ = [n for n in __all__ if n not in ("masked_scatter", "cdist")]
 
 Tensor = _C.Tensor
@@ -105,9 +157,7 @@ def broadcast_shapes(*shapes):
             if out[-i] == 1:
                 out[-i] = n
             elif n not in (1, out[-i]):
-                raise RuntimeError(
-                    "Shape mismatch: objects cannot be broadcast to a single shape"
-                )
+                raise RuntimeError("Shape mismatch: objects cannot be broadcast to a single shape")
     return _C.Size(out)
 
 
@@ -192,10 +242,12 @@ def repeat_interleave(input, repeats, dim=None, *, output_size=None):
 def take_along_dim(input, indices, dim=None):
     if dim is None:
         return input.flatten()[indices.flatten()]
-    shape = list(broadcast_shapes(
-        [1 if i == dim % input.dim() else n for i, n in enumerate(input.shape)],
-        [1 if i == dim % input.dim() else n for i, n in enumerate(indices.shape)],
-    ))  # fmt: skip
+    shape = list(
+        broadcast_shapes(
+            [1 if i == dim % input.dim() else n for i, n in enumerate(input.shape)],
+            [1 if i == dim % input.dim() else n for i, n in enumerate(indices.shape)],
+        )
+    )
     shape[dim] = indices.shape[dim]
     return input.gather(dim, indices.expand(shape))
 
@@ -381,10 +433,31 @@ class finfo:
 
     _FACTS = {
         "float16": (16, 0.0009765625, 65504.0, 6.103515625e-05, 5.960464477539063e-08, 0.001),
-        "bfloat16": (16, 0.0078125, 3.3895313892515355e38, 1.1754943508222875e-38, 9.183549615799121e-41, 0.01),
-        "float32": (32, 1.1920928955078125e-07, 3.4028234663852886e38, 1.1754943508222875e-38, 1.401298464324817e-45, 1e-06),
-        "float64": (64, 2.220446049250313e-16, 1.7976931348623157e308, 2.2250738585072014e-308, 5e-324, 1e-15),
-    }  # fmt: skip
+        "bfloat16": (
+            16,
+            0.0078125,
+            3.3895313892515355e38,
+            1.1754943508222875e-38,
+            9.183549615799121e-41,
+            0.01,
+        ),
+        "float32": (
+            32,
+            1.1920928955078125e-07,
+            3.4028234663852886e38,
+            1.1754943508222875e-38,
+            1.401298464324817e-45,
+            1e-06,
+        ),
+        "float64": (
+            64,
+            2.220446049250313e-16,
+            1.7976931348623157e308,
+            2.2250738585072014e-308,
+            5e-324,
+            1e-15,
+        ),
+    }
 
     def __init__(self, type=None):
         type = type or _C.get_default_dtype()

@@ -67,12 +67,15 @@ def __deepcopy__(self, memo):
 
 
 def __reduce_ex__(self, protocol):
-    return _rebuild, (type(self), self.detach().numpy().copy(), self.requires_grad)
+    cls = None if type(self) is Tensor else type(self)
+    return _rebuild, (cls, self.detach().numpy().copy(), self.requires_grad)
 
 
 def _rebuild(cls, values, requires_grad):
     t = _C.tensor(values)
-    return t.requires_grad_(requires_grad) if cls is Tensor else _C._make_subclass(cls, t, requires_grad)
+    return (
+        t.requires_grad_(requires_grad) if cls is None else _C._make_subclass(cls, t, requires_grad)
+    )
 
 
 class RemovableHandle:
@@ -188,11 +191,34 @@ def untyped_storage(self):
 _METHODS = {
     k: v
     for k, v in list(globals().items())
-    if callable(v) and k not in ("Tensor", "RemovableHandle", "element_dims") and (k[:2] == "__" or k[0] != "_")
+    if callable(v)
+    and k not in ("Tensor", "RemovableHandle", "element_dims")
+    and (k[:2] == "__" or k[0] != "_")
 }
 for _name in (
-    "addmm", "allclose", "argsort", "baddbmm", "bincount", "diag", "diff", "equal", "isclose", "median", "movedim", "outer",
-    "repeat_interleave", "roll", "sort", "take_along_dim", "tile", "topk", "trace", "tril", "triu", "unique", "nan_to_num",
-):  # fmt: skip
+    "addmm",
+    "allclose",
+    "argsort",
+    "baddbmm",
+    "bincount",
+    "diag",
+    "diff",
+    "equal",
+    "isclose",
+    "median",
+    "movedim",
+    "outer",
+    "repeat_interleave",
+    "roll",
+    "sort",
+    "take_along_dim",
+    "tile",
+    "topk",
+    "trace",
+    "tril",
+    "triu",
+    "unique",
+    "nan_to_num",
+):
     _METHODS[_name] = getattr(_f, _name)
 _C._add_methods(_METHODS)

@@ -39,7 +39,10 @@ def set_printoptions(
 
 
 def get_printoptions():
-    return {n: getattr(PRINT_OPTS, n) for n in ("precision", "threshold", "edgeitems", "linewidth", "sci_mode")}
+    return {
+        n: getattr(PRINT_OPTS, n)
+        for n in ("precision", "threshold", "edgeitems", "linewidth", "sci_mode")
+    }
 
 
 class _Formatter:

@@ -19,8 +19,11 @@ def _tree(obj, tensors, depth=0):
         raise ValueError("torch.save: the structure is nested more than 100 levels deep")
     if isinstance(obj, torch.Tensor):
         tensors.append(obj)
-        return {"tensor": len(tensors) - 1, "parameter": isinstance(obj, torch.nn.Parameter),
-                "requires_grad": obj.requires_grad}  # fmt: skip
+        return {
+            "tensor": len(tensors) - 1,
+            "parameter": isinstance(obj, torch.nn.Parameter),
+            "requires_grad": obj.requires_grad,
+        }
     if isinstance(obj, bool) or obj is None or isinstance(obj, str):
         return obj
     if isinstance(obj, int):

@@ -51,9 +51,7 @@ def grad(
     outputs, inputs = _tuple(outputs), _tuple(inputs)
     keep = create_graph if retain_graph is None else retain_graph
     unused = bool(allow_unused) or materialize_grads
-    out = _C._grad(
-        outputs, inputs, _seeds(grad_outputs, len(outputs)), keep, create_graph, unused
-    )
+    out = _C._grad(outputs, inputs, _seeds(grad_outputs, len(outputs)), keep, create_graph, unused)
     if materialize_grads:
         from simt.torch import zeros_like
 
@@ -76,7 +74,9 @@ class set_detect_anomaly:
 
 detect_anomaly = set_detect_anomaly
 
-__getattr__, __dir__ = _module_hooks(globals(), lazy=("function", "functional", "grad_mode", "gradcheck"))
+__getattr__, __dir__ = _module_hooks(
+    globals(), lazy=("function", "functional", "grad_mode", "gradcheck")
+)
 
 
 def __getattr__(name, _next=__getattr__):

@@ -77,9 +77,13 @@ class Function:
         inputs = tuple(a if isinstance(a, Tensor) else None for a in args)
         # an input handed through becomes a tensor of its own
         outputs = tuple(
-            o.detach() if isinstance(o, Tensor) and any(o is a for a in inputs) and not any(o is d for d in ctx._dirty) else o
+            o.detach()
+            if isinstance(o, Tensor)
+            and any(o is a for a in inputs)
+            and not any(o is d for d in ctx._dirty)
+            else o
             for o in outputs
-        )  # fmt: skip
+        )
         shapes = [(o.shape, o.dtype) if isinstance(o, Tensor) else None for o in outputs]
 
         def run(grads):

@@ -133,9 +133,7 @@ def max_pool2d(
 def max_pool1d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False):
     k = kernel_size if isinstance(kernel_size, int) else kernel_size[0]
     s = k if stride is None else stride if isinstance(stride, int) else stride[0]
-    out = _C.max_pool2d(
-        input.unsqueeze(-2), (1, k), (1, s), (0, padding), (1, dilation), ceil_mode
-    )
+    out = _C.max_pool2d(input.unsqueeze(-2), (1, k), (1, s), (0, padding), (1, dilation), ceil_mode)
     return out.squeeze(-2)
 
 
@@ -156,9 +154,14 @@ def conv1d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
         total = one(dilation) * (weight.shape[2] - 1) if padding == "same" else 0
         padding = total // 2
     out = conv2d(
-        input.unsqueeze(-2), weight.unsqueeze(-2), bias, (1, one(stride)), (0, one(padding)),
-        (1, one(dilation)), groups,
-    )  # fmt: skip
+        input.unsqueeze(-2),
+        weight.unsqueeze(-2),
+        bias,
+        (1, one(stride)),
+        (0, one(padding)),
+        (1, one(dilation)),
+        groups,
+    )
     return out.squeeze(-2)
 
 
@@ -216,7 +219,15 @@ def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5):
     return out if bias is None else out + bias.view(form)
 
 
-def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, sparse=False):
+def embedding(
+    input,
+    weight,
+    padding_idx=None,
+    max_norm=None,
+    norm_type=2.0,
+    scale_grad_by_freq=False,
+    sparse=False,
+):
     if padding_idx is not None and padding_idx < 0:
         padding_idx += weight.shape[0]
     return _C._embedding(weight, input, padding_idx)
@@ -254,7 +265,9 @@ def pad(input, pad, mode="constant", value=None):
         before, after = pad[2 * i], pad[2 * i + 1]
         d = input.dim() - 1 - i
         if before < 0 or after < 0:
-            input = input.narrow(d, max(-before, 0), input.shape[d] + min(before, 0) + min(after, 0))
+            input = input.narrow(
+                d, max(-before, 0), input.shape[d] + min(before, 0) + min(after, 0)
+            )
             before, after = max(before, 0), max(after, 0)
         shape[d] = input.shape[d] + before + after
         window[d] = slice(before, before + input.shape[d])
@@ -265,7 +278,9 @@ def pad(input, pad, mode="constant", value=None):
 
 def interpolate(input, size=None, scale_factor=None, mode="nearest", **options):
     if mode != "nearest":
-        raise NotImplementedError(f"interpolate(mode='{mode}'): not in simt yet; nearest is 'nearest'")
+        raise NotImplementedError(
+            f"interpolate(mode='{mode}'): not in simt yet; nearest is 'nearest'"
+        )
     dims = input.dim() - 2
     if size is None:
         factors = (scale_factor,) * dims if isinstance(scale_factor, (int, float)) else scale_factor
@@ -281,7 +296,9 @@ def unfold(input, kernel_size, dilation=1, padding=0, stride=1):
     raise NotImplementedError("unfold: not in simt yet; nearest is conv2d")
 
 
-def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None):
+def scaled_dot_product_attention(
+    query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None
+):
     scale = query.shape[-1] ** -0.5 if scale is None else scale
     scores = query @ key.transpose(-2, -1) * scale
     if is_causal:
@@ -319,15 +336,26 @@ def _reduce(loss, reduction):
 
 
 def cross_entropy(
-    input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean", label_smoothing=0.0
+    input,
+    target,
+    weight=None,
+    size_average=None,
+    ignore_index=-100,
+    reduce=None,
+    reduction="mean",
+    label_smoothing=0.0,
 ):
     if size_average is not None or reduce is not None:
         reduction = _reduction(reduction, size_average, reduce)
     return _cross_entropy(input, target, weight, ignore_index, reduction, label_smoothing)
 
 
-def nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean"):
-    return _C._nll_loss(input, target, weight, ignore_index, _reduction(reduction, size_average, reduce))
+def nll_loss(
+    input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean"
+):
+    return _C._nll_loss(
+        input, target, weight, ignore_index, _reduction(reduction, size_average, reduce)
+    )
 
 
 def _warn_sizes(input, target):
@@ -366,7 +394,9 @@ def huber_loss(input, target, reduction="mean", delta=1.0, weight=None):
     return _reduce(_C.where(d <= delta, 0.5 * d * d, delta * (d - 0.5 * delta)), reduction)
 
 
-def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=None, reduction="mean"):
+def binary_cross_entropy(
+    input, target, weight=None, size_average=None, reduce=None, reduction="mean"
+):
     if input.shape != target.shape:
         raise ValueError(
             f"Using a target size ({target.shape}) that is different to the input size ({input.shape}) is "
@@ -382,7 +412,9 @@ def binary_cross_entropy_with_logits(
     input, target, weight=None, size_average=None, reduce=None, reduction="mean", pos_weight=None
 ):
     if input.shape != target.shape:
-        raise ValueError(f"Target size ({target.shape}) must be the same as input size ({input.shape})")
+        raise ValueError(
+            f"Target size ({target.shape}) must be the same as input size ({input.shape})"
+        )
     if pos_weight is None:
         loss = (1 - target) * input + _C.softplus(-input)
     else:

@@ -114,7 +114,9 @@ class LambdaLR(LRScheduler):
 
     def __init__(self, optimizer, lr_lambda, last_epoch=-1):
         n = len(optimizer.param_groups)
-        self.lr_lambdas = list(lr_lambda) if isinstance(lr_lambda, (list, tuple)) else [lr_lambda] * n
+        self.lr_lambdas = (
+            list(lr_lambda) if isinstance(lr_lambda, (list, tuple)) else [lr_lambda] * n
+        )
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self):
@@ -142,7 +144,9 @@ class ConstantLR(LRScheduler):
 class LinearLR(LRScheduler):
     """From start_factor to end_factor in total_iters epochs."""
 
-    def __init__(self, optimizer, start_factor=1.0 / 3, end_factor=1.0, total_iters=5, last_epoch=-1):
+    def __init__(
+        self, optimizer, start_factor=1.0 / 3, end_factor=1.0, total_iters=5, last_epoch=-1
+    ):
         self.start_factor, self.end_factor, self.total_iters = start_factor, end_factor, total_iters
         super().__init__(optimizer, last_epoch)
 
@@ -168,13 +172,27 @@ class OneCycleLR(LRScheduler):
     """Up to max_lr, then down, each half a cosine."""
 
     def __init__(
-        self, optimizer, max_lr, total_steps=None, epochs=None, steps_per_epoch=None, pct_start=0.3,
-        anneal_strategy="cos", div_factor=25.0, final_div_factor=1e4, last_epoch=-1, **options,
-    ):  # fmt: skip
+        self,
+        optimizer,
+        max_lr,
+        total_steps=None,
+        epochs=None,
+        steps_per_epoch=None,
+        pct_start=0.3,
+        anneal_strategy="cos",
+        div_factor=25.0,
+        final_div_factor=1e4,
+        last_epoch=-1,
+        **options,
+    ):
         self.total_steps = total_steps or epochs * steps_per_epoch
         n = len(optimizer.param_groups)
         self.max_lrs = list(max_lr) if isinstance(max_lr, (list, tuple)) else [max_lr] * n
-        self.pct_start, self.div_factor, self.final_div_factor = pct_start, div_factor, final_div_factor
+        self.pct_start, self.div_factor, self.final_div_factor = (
+            pct_start,
+            div_factor,
+            final_div_factor,
+        )
         self.linear = anneal_strategy == "linear"
         super().__init__(optimizer, last_epoch)
 
@@ -200,9 +218,17 @@ class ReduceLROnPlateau:
     """Multiplies the rate by factor when the metric has not improved for `patience` epochs."""
 
     def __init__(
-        self, optimizer, mode="min", factor=0.1, patience=10, threshold=1e-4, threshold_mode="rel", cooldown=0,
-        min_lr=0, eps=1e-8,
-    ):  # fmt: skip
+        self,
+        optimizer,
+        mode="min",
+        factor=0.1,
+        patience=10,
+        threshold=1e-4,
+        threshold_mode="rel",
+        cooldown=0,
+        min_lr=0,
+        eps=1e-8,
+    ):
         if factor >= 1.0:
             raise ValueError("Factor should be < 1.0.")
         if not isinstance(optimizer, Optimizer):
@@ -219,7 +245,9 @@ class ReduceLROnPlateau:
     def step(self, metrics, epoch=None):
         value = float(metrics)
         self.last_epoch += 1
-        margin = self.threshold * (abs(self.best) if self.threshold_mode == "rel" and math.isfinite(self.best) else 1)
+        margin = self.threshold * (
+            abs(self.best) if self.threshold_mode == "rel" and math.isfinite(self.best) else 1
+        )
         better = value < self.best - margin if self.mode == "min" else value > self.best + margin
         if better or not math.isfinite(self.best):
             self.best, self.num_bad_epochs = value, 0

@@ -191,16 +191,35 @@ class SGD(Optimizer):
     """Stochastic gradient descent, with momentum and weight decay."""
 
     def __init__(
-        self, params, lr=1e-3, momentum=0, dampening=0, weight_decay=0, nesterov=False, *, maximize=False,
-        foreach=None, differentiable=False, fused=None,
-    ):  # fmt: skip
-        _check(float(lr), "Invalid learning rate") if float(lr) >= 0 else _check(lr, "Invalid learning rate")
+        self,
+        params,
+        lr=1e-3,
+        momentum=0,
+        dampening=0,
+        weight_decay=0,
+        nesterov=False,
+        *,
+        maximize=False,
+        foreach=None,
+        differentiable=False,
+        fused=None,
+    ):
+        _check(float(lr), "Invalid learning rate") if float(lr) >= 0 else _check(
+            lr, "Invalid learning rate"
+        )
         _check(momentum, "Invalid momentum value")
         _check(weight_decay, "Invalid weight_decay value")
         defaults = dict(
-            lr=lr, momentum=momentum, dampening=dampening, weight_decay=weight_decay, nesterov=nesterov,
-            maximize=maximize, foreach=foreach, differentiable=differentiable, fused=fused,
-        )  # fmt: skip
+            lr=lr,
+            momentum=momentum,
+            dampening=dampening,
+            weight_decay=weight_decay,
+            nesterov=nesterov,
+            maximize=maximize,
+            foreach=foreach,
+            differentiable=differentiable,
+            fused=fused,
+        )
         if nesterov and (momentum <= 0 or dampening != 0):
             raise ValueError("Nesterov momentum requires a momentum and zero dampening")
         super().__init__(params, defaults)
@@ -212,11 +231,20 @@ class SGD(Optimizer):
         grads = [p.grad for p in params]
         momentum = group["momentum"]
         state = self.state
-        buffers = [state[p].get("momentum_buffer") for p in params] if momentum else [None] * len(params)
+        buffers = (
+            [state[p].get("momentum_buffer") for p in params] if momentum else [None] * len(params)
+        )
         _C._sgd(
-            params, grads, buffers, float(group["lr"]), momentum, group["dampening"],
-            group["weight_decay"], group["nesterov"], group["maximize"],
-        )  # fmt: skip
+            params,
+            grads,
+            buffers,
+            float(group["lr"]),
+            momentum,
+            group["dampening"],
+            group["weight_decay"],
+            group["nesterov"],
+            group["maximize"],
+        )
         if momentum:
             for p, b in zip(params, buffers):
                 state[p]["momentum_buffer"] = b
@@ -226,9 +254,21 @@ class _Adams(Optimizer):
     _decoupled = False
 
     def __init__(
-        self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0, amsgrad=False, *, foreach=None,
-        maximize=False, capturable=False, differentiable=False, fused=None, decoupled_weight_decay=False,
-    ):  # fmt: skip
+        self,
+        params,
+        lr=1e-3,
+        betas=(0.9, 0.999),
+        eps=1e-8,
+        weight_decay=0,
+        amsgrad=False,
+        *,
+        foreach=None,
+        maximize=False,
+        capturable=False,
+        differentiable=False,
+        fused=None,
+        decoupled_weight_decay=False,
+    ):
         _check(lr, "Invalid learning rate")
         _check(eps, "Invalid epsilon value")
         for i in (0, 1):
@@ -236,10 +276,18 @@ class _Adams(Optimizer):
                 raise ValueError(f"Invalid beta parameter at index {i}: {betas[i]}")
         _check(weight_decay, "Invalid weight_decay value")
         defaults = dict(
-            lr=lr, betas=betas, eps=eps, weight_decay=weight_decay, amsgrad=amsgrad, maximize=maximize,
-            foreach=foreach, capturable=capturable, differentiable=differentiable, fused=fused,
+            lr=lr,
+            betas=betas,
+            eps=eps,
+            weight_decay=weight_decay,
+            amsgrad=amsgrad,
+            maximize=maximize,
+            foreach=foreach,
+            capturable=capturable,
+            differentiable=differentiable,
+            fused=fused,
             decoupled_weight_decay=decoupled_weight_decay or self._decoupled,
-        )  # fmt: skip
+        )
         super().__init__(params, defaults)
 
     def _step_group(self, group):
@@ -269,9 +317,20 @@ class _Adams(Optimizer):
             return
         beta1, beta2 = group["betas"]
         _C._adam(
-            params, grads, averages, squares, largest if amsgrad else None, steps, float(group["lr"]), beta1, beta2,
-            group["eps"], group["weight_decay"], group["decoupled_weight_decay"], group["maximize"],
-        )  # fmt: skip
+            params,
+            grads,
+            averages,
+            squares,
+            largest if amsgrad else None,
+            steps,
+            float(group["lr"]),
+            beta1,
+            beta2,
+            group["eps"],
+            group["weight_decay"],
+            group["decoupled_weight_decay"],
+            group["maximize"],
+        )
 
     def _pack(self, p, state):
         """PyTorch's form: the step is a tensor."""
@@ -294,5 +353,14 @@ class AdamW(_Adams):
 
     _decoupled = True
 
-    def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=1e-2, amsgrad=False, **options):
+    def __init__(
+        self,
+        params,
+        lr=1e-3,
+        betas=(0.9, 0.999),
+        eps=1e-8,
+        weight_decay=1e-2,
+        amsgrad=False,
+        **options,
+    ):
         super().__init__(params, lr, betas, eps, weight_decay, amsgrad, **options)

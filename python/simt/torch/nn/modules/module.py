@@ -451,9 +451,8 @@ class Module:
 
         Raises:
             TypeError: state_dict is no mapping.
-            RuntimeError: missing or unexpected keys (strict), or other shapes; the matching ones
-            are
-                copied all the same, as in PyTorch.
+            RuntimeError: missing or unexpected keys (strict), or other shapes; nothing is copied
+                then (PyTorch copies what matches).
         """
         if not hasattr(state_dict, "keys"):
             raise TypeError(f"Expected state_dict to be dict-like, got {type(state_dict)}.")
@@ -469,7 +468,7 @@ class Module:
         missing = [key for key in own if key not in state_dict]
         unexpected = [key for key in state_dict if key not in own]
         errors = []
-        for key, (table, name, member) in own.items():
+        for key, (_, _, member) in own.items():
             if key not in state_dict:
                 continue
             value = state_dict[key]
@@ -483,12 +482,6 @@ class Module:
                     f"size mismatch for {key}: copying a param with shape {value.shape} from "
                     f"checkpoint, the shape in current model is {member.shape}."
                 )
-            elif assign:
-                keep = isinstance(member, Parameter)
-                table[name] = Parameter(value, member.requires_grad) if keep else value
-            else:
-                with torch.no_grad():
-                    member.copy_(value)
         if strict:
             if unexpected:
                 quoted = ", ".join(f'"{k}"' for k in unexpected)
@@ -501,6 +494,16 @@ class Module:
             raise RuntimeError(
                 f"Error(s) in loading state_dict for {type(self).__name__}:\n\t{details}"
             )
+        for key, (table, name, member) in own.items():
+            if key not in state_dict or not isinstance(state_dict[key], torch.Tensor):
+                continue
+            value = state_dict[key]
+            if assign:
+                keep = isinstance(member, Parameter)
+                table[name] = Parameter(value, member.requires_grad) if keep else value
+            else:
+                with torch.no_grad():
+                    member.copy_(value)
         return _IncompatibleKeys(missing, unexpected)
 
     # ---- printing and copying ----
