@@ -1,4 +1,4 @@
-"""Gradients against finite differences: every elementwise row of the table, and every other rule."""
+"""Gradients against finite differences: every elementwise row of the table, every other rule."""
 
 import math
 import re

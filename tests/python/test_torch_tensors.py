@@ -1,5 +1,5 @@
-"""simt.torch's tensors beyond the recorded snippets: random programs against NumPy, sharing, errors that
-leave everything as it was, memory over many steps."""
+"""simt.torch's tensors beyond the recorded snippets: random programs against NumPy, sharing,
+errors that leave everything as it was, memory over many steps."""
 
 import gc
 import os

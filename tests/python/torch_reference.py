@@ -1,4 +1,4 @@
-"""Random programs of views, in-place writes, reductions and expressions, run by simt.torch and by NumPy."""
+"""Random programs of views, in-place writes, reductions and expressions, for both libraries."""
 
 import numpy as np
 from simt import torch

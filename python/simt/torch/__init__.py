@@ -1,7 +1,7 @@
 """simt.torch: PyTorch's interface on simt's arrays.
 
-The work is in simt._core.torch (C); what is here converts arguments and gives names. Submodules load
-on first use, and NumPy only when an array of it is asked for.
+The work is in simt._core.torch (C); what is here converts arguments and gives names. Submodules
+load on first use, and NumPy only when an array of it is asked for.
 """
 
 from simt._core import torch as _C

@@ -19,7 +19,6 @@ __all__ = [
     "median",
     "meshgrid",
     "movedim",
-    "mse_loss",
     "outer",
     "repeat_interleave",
     "roll",
@@ -38,33 +37,20 @@ __all__ = [
     "set_num_threads",
     "compile",
     "is_complex",
-    "log_softmax",
     "diff",
-    "cdist",
     "trace",
     "baddbmm",
     "tensordot",
     "can_cast",
     "use_deterministic_algorithms",
     "set_float32_matmul_precision",
-    "manual_seed_all",
     "bincount",
-    "cov",
     "nan_to_num",
-    "zeros_",
-    "square_",
     "are_deterministic_algorithms_enabled",
     "atleast_1d",
     "atleast_2d",
     "tile",
-    "masked_scatter",
 ]
-__all__ = [
-    n
-    for n in __all__
-    if n not in ("mse_loss", "log_softmax", "cov", "zeros_", "square_", "manual_seed_all")
-]
-__all__ = [n for n in __all__ if n not in ("masked_scatter", "cdist")]
 
 Tensor = _C.Tensor
 
@@ -188,7 +174,7 @@ def movedim(input, source, destination):
     dst = [destination] if isinstance(destination, int) else list(destination)
     src, dst = [s % n for s in src], [d % n for d in dst]
     rest = iter(i for i in range(n) if i not in src)
-    places = dict(zip(dst, src))
+    places = dict(zip(dst, src, strict=False))
     return input.permute([places[i] if i in places else next(rest) for i in range(n)])
 
 
@@ -197,7 +183,7 @@ def roll(input, shifts, dims=None):
         return roll(input.flatten(), shifts, 0).view(input.shape)
     shifts = (shifts,) if isinstance(shifts, int) else shifts
     dims = (dims,) if isinstance(dims, int) else dims
-    for shift, dim in zip(shifts, dims):
+    for shift, dim in zip(shifts, dims, strict=False):
         n = input.shape[dim]
         if n and shift % n:
             k = n - shift % n
@@ -380,7 +366,7 @@ def einsum(equation, *operands):
     if not arrow:
         right = "".join(sorted(c for c in set(left) if c != "," and left.count(c) == 1))
     names, x = _diagonals(terms[0], operands[0])
-    for i, (term, other) in enumerate(zip(terms[1:], operands[1:]), 1):
+    for i, (term, other) in enumerate(zip(terms[1:], operands[1:], strict=False), 1):
         more, y = _diagonals(term, other)
         later = set(right).union(*terms[i + 1 :])
         names, x = _contract(names, x, more, y, later)
@@ -464,7 +450,8 @@ class finfo:
         self.dtype = repr(type).partition(".")[2]
         if self.dtype not in self._FACTS:
             raise TypeError(
-                f"torch.finfo() requires a floating point input type. Use torch.iinfo to handle '{type}'"
+                "torch.finfo() requires a floating point input type. Use torch.iinfo to handle "
+                f"'{type}'"
             )
         self.bits, self.eps, self.max, self.tiny, self.smallest_subnormal, self.resolution = (
             self._FACTS[self.dtype]
@@ -474,7 +461,8 @@ class finfo:
 
     def __repr__(self):
         return (
-            f"finfo(resolution={self.resolution:g}, min={self.min:g}, max={self.max:g}, eps={self.eps:g}, "
+            f"finfo(resolution={self.resolution:g}, min={self.min:g}, max={self.max:g}, "
+            f"eps={self.eps:g}, "
             f"smallest_normal={self.tiny:g}, tiny={self.tiny:g}, dtype={self.dtype})"
         )
 

@@ -1,7 +1,7 @@
 """How tensors print: PyTorch's layout, number widths, summaries.
 
-A tensor of more than `threshold` elements shows `edgeitems` at each end of each dimension; widths and
-the choice of scientific form look at the shown elements only, as PyTorch's do.
+A tensor of more than `threshold` elements shows `edgeitems` at each end of each dimension; widths
+and the choice of scientific form look at the shown elements only, as PyTorch's do.
 """
 
 import math
@@ -31,7 +31,12 @@ def set_printoptions(
     if profile is not None:
         o = PRINT_OPTS
         o.precision, o.threshold, o.edgeitems, o.linewidth = _PROFILES[profile]
-    given = dict(precision=precision, threshold=threshold, edgeitems=edgeitems, linewidth=linewidth)
+    given = {
+        "precision": precision,
+        "threshold": threshold,
+        "edgeitems": edgeitems,
+        "linewidth": linewidth,
+    }
     for name, value in given.items():
         if value is not None:
             setattr(PRINT_OPTS, name, value)

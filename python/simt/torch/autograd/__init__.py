@@ -55,7 +55,7 @@ def grad(
     if materialize_grads:
         from simt.torch import zeros_like
 
-        out = tuple(zeros_like(x) if g is None else g for g, x in zip(out, inputs))
+        out = tuple(zeros_like(x) if g is None else g for g, x in zip(out, inputs, strict=False))
     return out
 
 

@@ -22,7 +22,8 @@ class FunctionCtx:
     def saved_tensors(self):
         if self._saved is None:
             raise RuntimeError(
-                "Trying to backward through the graph a second time (or directly access saved tensors "
+                "Trying to backward through the graph a second time (or directly access saved "
+                "tensors "
                 "after they have already been freed)."
             )
         for t, version in self._saved:
@@ -56,7 +57,8 @@ class Function:
     @staticmethod
     def backward(ctx, *grads):
         raise NotImplementedError(
-            "You must implement either the backward or vjp method for your custom autograd.Function "
+            "You must implement either the backward or vjp method for your custom "
+            "autograd.Function "
             "to use it with backward mode AD."
         )
 
@@ -90,7 +92,7 @@ class Function:
             if ctx.materialize_grads:
                 grads = tuple(
                     _C._full("full", s[0], 0, s[1], None, False) if g is None and s else g
-                    for g, s in zip(grads, shapes)
+                    for g, s in zip(grads, shapes, strict=False)
                 )
             got = cls.backward(ctx, *grads)
             got = got if isinstance(got, tuple) else (got,)

@@ -13,7 +13,7 @@ def gradcheck(func, inputs, eps=1e-6, atol=1e-5, rtol=1e-3, raise_exception=True
 
     wanted = [t for t in inputs if isinstance(t, _C.Tensor) and t.requires_grad]
     grads = _C._grad((total(),), tuple(wanted), (None,), False, False, True)
-    for t, g in zip(wanted, grads):
+    for t, g in zip(wanted, grads, strict=False):
         flat = t.detach().view(-1)
         for i in range(flat.numel()):
             was = flat[i].item()

@@ -91,7 +91,8 @@ def _implicit(name, dim, ndim):
     import warnings
 
     warnings.warn(
-        f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X "
+        f"Implicit dimension choice for {name} has been deprecated. Change the call to include "
+        "dim=X "
         "as an argument.",
         stacklevel=3,
     )
@@ -168,7 +169,7 @@ def conv1d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
 def adaptive_avg_pool2d(input, output_size):
     """Any size: means over PyTorch's windows; one and exact divisors are one call."""
     sizes = (output_size, output_size) if isinstance(output_size, int) else output_size
-    h, w = (n if s is None else s for s, n in zip(sizes, input.shape[-2:]))
+    h, w = (n if s is None else s for s, n in zip(sizes, input.shape[-2:], strict=False))
     ih, iw = input.shape[-2:]
     if h == 1 and w == 1:
         return input.mean((-2, -1), keepdim=True)
@@ -184,7 +185,7 @@ def adaptive_avg_pool2d(input, output_size):
 
 def adaptive_max_pool2d(input, output_size):
     sizes = (output_size, output_size) if isinstance(output_size, int) else output_size
-    h, w = (n if s is None else s for s, n in zip(sizes, input.shape[-2:]))
+    h, w = (n if s is None else s for s, n in zip(sizes, input.shape[-2:], strict=False))
 
     def most(x, dim, m):
         n = x.shape[dim]
@@ -201,7 +202,8 @@ def batch_norm(
         count = input.numel() // max(input.shape[1], 1)
         if count == 1:
             raise ValueError(
-                f"Expected more than 1 value per channel when training, got input size {input.shape}"
+                "Expected more than 1 value per channel when training, got input size "
+                f"{input.shape}"
             )
     return _C.batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
 
@@ -284,7 +286,7 @@ def interpolate(input, size=None, scale_factor=None, mode="nearest", **options):
     dims = input.dim() - 2
     if size is None:
         factors = (scale_factor,) * dims if isinstance(scale_factor, (int, float)) else scale_factor
-        size = [int(n * f) for n, f in zip(input.shape[2:], factors)]
+        size = [int(n * f) for n, f in zip(input.shape[2:], factors, strict=False)]
     size = (size,) * dims if isinstance(size, int) else size
     for d, n in enumerate(size):
         index = (_C._arange(0, n, 1, None) * input.shape[d + 2]) // n
@@ -363,7 +365,8 @@ def _warn_sizes(input, target):
         import warnings
 
         warnings.warn(
-            f"Using a target size ({target.shape}) that is different to the input size ({input.shape}). "
+            f"Using a target size ({target.shape}) that is different to the input size "
+            f"({input.shape}). "
             "This will likely lead to incorrect results due to broadcasting. "
             "Please ensure they have the same size.",
             stacklevel=3,
@@ -399,7 +402,8 @@ def binary_cross_entropy(
 ):
     if input.shape != target.shape:
         raise ValueError(
-            f"Using a target size ({target.shape}) that is different to the input size ({input.shape}) is "
+            f"Using a target size ({target.shape}) that is different to the input size "
+            f"({input.shape}) is "
             "deprecated. Please ensure they have the same size."
         )
     loss = -(target * input.log().clamp(min=-100) + (1 - target) * (-input).log1p().clamp(min=-100))

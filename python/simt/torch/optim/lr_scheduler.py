@@ -43,9 +43,11 @@ class LRScheduler:
             import warnings
 
             warnings.warn(
-                "Detected call of `lr_scheduler.step()` before `optimizer.step()`. In PyTorch 1.1.0 and "
+                "Detected call of `lr_scheduler.step()` before `optimizer.step()`. In PyTorch "
+                "1.1.0 and "
                 "later, you should call them in the opposite order: `optimizer.step()` before "
-                "`lr_scheduler.step()`.  Failure to do this will result in PyTorch skipping the first "
+                "`lr_scheduler.step()`.  Failure to do this will result in PyTorch skipping the "
+                "first "
                 "value of the learning rate schedule. See more details at "
                 "https://pytorch.org/docs/stable/optim.html#how-to-adjust-learning-rate",
                 UserWarning,
@@ -54,7 +56,7 @@ class LRScheduler:
         self._step_count += 1
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
         values = self.get_lr() if epoch is None or not hasattr(self, "_closed") else self._closed()
-        for group, lr in zip(self.optimizer.param_groups, values):
+        for group, lr in zip(self.optimizer.param_groups, values, strict=False):
             group["lr"] = lr
         self._last_lr = [group["lr"] for group in self.optimizer.param_groups]
 
@@ -120,7 +122,10 @@ class LambdaLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self):
-        return [base * f(self.last_epoch) for base, f in zip(self.base_lrs, self.lr_lambdas)]
+        return [
+            base * f(self.last_epoch)
+            for base, f in zip(self.base_lrs, self.lr_lambdas, strict=False)
+        ]
 
     def state_dict(self):
         return {k: v for k, v in self.__dict__.items() if k not in ("optimizer", "lr_lambdas")}
@@ -199,7 +204,8 @@ class OneCycleLR(LRScheduler):
     def get_lr(self):
         if self.last_epoch >= self.total_steps:
             raise ValueError(
-                f"Tried to step {self.last_epoch + 1} times. The specified number of total steps is "
+                f"Tried to step {self.last_epoch + 1} times. The specified number of total steps "
+                "is "
                 f"{self.total_steps}"
             )
         up = float(self.pct_start * self.total_steps) - 1

@@ -31,7 +31,8 @@ class Optimizer:
         self._pre_hooks, self._post_hooks = {}, {}
         if isinstance(params, Tensor):
             raise TypeError(
-                "params argument given to the optimizer should be an iterable of Tensors or dicts, but "
+                "params argument given to the optimizer should be an iterable of Tensors or "
+                "dicts, but "
                 f"got {params.type()}"
             )
         groups = list(params)
@@ -50,7 +51,8 @@ class Optimizer:
             params = [params]
         elif isinstance(params, set):
             raise TypeError(
-                "optimizer parameters need to be organized in ordered collections, but the ordering of "
+                "optimizer parameters need to be organized in ordered collections, but the "
+                "ordering of "
                 "tensors in sets will change between runs. Please use a list instead."
             )
         else:
@@ -69,7 +71,8 @@ class Optimizer:
         for name, default in self.defaults.items():
             if default is required and name not in param_group:
                 raise ValueError(
-                    f"parameter group didn't specify a value of required optimization parameter {name}"
+                    "parameter group didn't specify a value of required optimization parameter "
+                    f"{name}"
                 )
             param_group.setdefault(name, default)
         seen = {p for group in self.param_groups for p in group["params"]}
@@ -128,14 +131,14 @@ class Optimizer:
         saved, mine = state_dict["param_groups"], self.param_groups
         if len(saved) != len(mine):
             raise ValueError("loaded state dict has a different number of parameter groups")
-        if any(len(a["params"]) != len(b["params"]) for a, b in zip(saved, mine)):
+        if any(len(a["params"]) != len(b["params"]) for a, b in zip(saved, mine, strict=False)):
             raise ValueError(
                 "loaded state dict contains a parameter group that doesn't match the size of "
                 "optimizer's group"
             )
         numbers = [n for g in saved for n in g["params"]]
         params = [p for g in mine for p in g["params"]]
-        by_number = dict(zip(numbers, params))
+        by_number = dict(zip(numbers, params, strict=False))
         state = _State()
         for number, values in state_dict["state"].items():
             p = by_number.get(number)
@@ -144,7 +147,7 @@ class Optimizer:
                 continue
             state[p] = {k: self._own(k, v, p) for k, v in values.items()}
         groups = []
-        for old, new in zip(mine, saved):
+        for old, new in zip(mine, saved, strict=False):
             merged = {k: v for k, v in new.items() if k != "params"}
             merged["params"] = old["params"]
             groups.append(merged)
@@ -209,17 +212,17 @@ class SGD(Optimizer):
         )
         _check(momentum, "Invalid momentum value")
         _check(weight_decay, "Invalid weight_decay value")
-        defaults = dict(
-            lr=lr,
-            momentum=momentum,
-            dampening=dampening,
-            weight_decay=weight_decay,
-            nesterov=nesterov,
-            maximize=maximize,
-            foreach=foreach,
-            differentiable=differentiable,
-            fused=fused,
-        )
+        defaults = {
+            "lr": lr,
+            "momentum": momentum,
+            "dampening": dampening,
+            "weight_decay": weight_decay,
+            "nesterov": nesterov,
+            "maximize": maximize,
+            "foreach": foreach,
+            "differentiable": differentiable,
+            "fused": fused,
+        }
         if nesterov and (momentum <= 0 or dampening != 0):
             raise ValueError("Nesterov momentum requires a momentum and zero dampening")
         super().__init__(params, defaults)
@@ -246,7 +249,7 @@ class SGD(Optimizer):
             group["maximize"],
         )
         if momentum:
-            for p, b in zip(params, buffers):
+            for p, b in zip(params, buffers, strict=False):
                 state[p]["momentum_buffer"] = b
 
 
@@ -275,19 +278,19 @@ class _Adams(Optimizer):
             if not 0.0 <= betas[i] < 1.0:
                 raise ValueError(f"Invalid beta parameter at index {i}: {betas[i]}")
         _check(weight_decay, "Invalid weight_decay value")
-        defaults = dict(
-            lr=lr,
-            betas=betas,
-            eps=eps,
-            weight_decay=weight_decay,
-            amsgrad=amsgrad,
-            maximize=maximize,
-            foreach=foreach,
-            capturable=capturable,
-            differentiable=differentiable,
-            fused=fused,
-            decoupled_weight_decay=decoupled_weight_decay or self._decoupled,
-        )
+        defaults = {
+            "lr": lr,
+            "betas": betas,
+            "eps": eps,
+            "weight_decay": weight_decay,
+            "amsgrad": amsgrad,
+            "maximize": maximize,
+            "foreach": foreach,
+            "capturable": capturable,
+            "differentiable": differentiable,
+            "fused": fused,
+            "decoupled_weight_decay": decoupled_weight_decay or self._decoupled,
+        }
         super().__init__(params, defaults)
 
     def _step_group(self, group):
