@@ -1,6 +1,8 @@
-/* The PyTorch face: Tensor (a subclass of simt._core.Array), dtype, device, Size, and the functions.
+/* The PyTorch face: Tensor (a subclass of simt._core.Array), dtype, device, Size, and the
+ * functions.
  *
- * An operation is written once, as `PyObject *op(PyObject **v)` on its arguments in the order of its
+ * An operation is written once, as `PyObject *op(PyObject **v)` on its arguments in the order of
+ * its
  * signature (v[0] is the tensor, absent ones are NULL); TENSOR_OP makes the method and the function
  * of it. Operations convert, call grad/, wrap: no arithmetic here. */
 #ifndef SIMT_BINDING_TENSOR_H

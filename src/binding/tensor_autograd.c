@@ -304,9 +304,8 @@ static PyObject *op_requires_grad_(PyObject **v) {
     return tensor_same(tensor_set_requires_grad(tensor_of(v[0]), on), v[0]);
 }
 TENSOR_SIGNATURE(requires_grad_, 1, 2, "input", "requires_grad")
-TENSOR_METHOD(requires_grad_,
-              op_requires_grad_) static PyObject *method_retain_grad(PyObject *o,
-                                                                     PyObject *unused) {
+TENSOR_METHOD(requires_grad_, op_requires_grad_)
+static PyObject *method_retain_grad(PyObject *o, PyObject *unused) {
     if (!binding_ok(tensor_retain_grad(tensor_of(o)))) return NULL;
     Py_RETURN_NONE;
 }
@@ -347,7 +346,8 @@ static simt_status call_hook(void *object, tensor *g, tensor **out) {
 }
 static void release_object(void *object) { Py_DECREF((PyObject *)object); }
 
-/* ---- functions defined in Python: object is a callable (grads tuple) -> tuple of tensors or None ---- */
+/* ---- functions defined in Python: object is a callable (grads tuple) -> tuple of tensors or None
+ * ---- */
 
 static simt_status apply_function(grad_node *n, tensor *const *out, tensor **in) {
     PyObject *args = PyTuple_New(n->nout);
@@ -382,7 +382,8 @@ static simt_status apply_function(grad_node *n, tensor *const *out, tensor **in)
     return s;
 }
 
-/* _make_node(name, callable, inputs, outputs, non_differentiable): outputs (fresh tensors) become the
+/* _make_node(name, callable, inputs, outputs, non_differentiable): outputs (fresh tensors) become
+ * the
  * node's; name must stay alive: it is interned. */
 static PyObject *make_node(PyObject *module, PyObject *args) {
     PyObject *name, *callable, *inputs, *outputs, *skip;

@@ -59,7 +59,7 @@ static PyObject *op_as_tensor(PyObject **v) { /* data, dtype, device */
 TENSOR_SIGNATURE(as_tensor, 1, 2, "data", "dtype", "device")
 TENSOR_FUNCTION(as_tensor, op_as_tensor)
 
-    static PyObject *from_numpy(PyObject *module, PyObject *o) {
+static PyObject *from_numpy(PyObject *module, PyObject *o) {
     array *a;
     if (strcmp(Py_TYPE(o)->tp_name, "numpy.ndarray") != 0) {
         PyErr_Format(PyExc_TypeError, "expected np.ndarray (got %s)", Py_TYPE(o)->tp_name);
@@ -227,7 +227,7 @@ static PyObject *op_arange(PyObject **v) {
 TENSOR_SIGNATURE(_arange, 4, 4, "start", "end", "step", "dtype")
 TENSOR_FUNCTION(_arange, op_arange)
 
-    static PyObject *op_linspace(PyObject **v) { /* start, end, steps, dtype */
+static PyObject *op_linspace(PyObject **v) { /* start, end, steps, dtype */
     double start, end;
     int64_t count;
     int dt;
@@ -244,7 +244,7 @@ TENSOR_FUNCTION(_arange, op_arange)
 TENSOR_SIGNATURE(_linspace, 3, 4, "start", "end", "steps", "dtype")
 TENSOR_FUNCTION(_linspace, op_linspace)
 
-    static PyObject *op_eye(PyObject **v) { /* n, m, dtype */
+static PyObject *op_eye(PyObject **v) { /* n, m, dtype */
     int64_t n, m;
     int dt;
     array *a;
@@ -261,10 +261,11 @@ TENSOR_FUNCTION(_linspace, op_linspace)
 TENSOR_SIGNATURE(_eye, 1, 3, "n", "m", "dtype")
 TENSOR_FUNCTION(_eye, op_eye)
 
-    /* ---- random ---- */
+/* ---- random ---- */
 
-    /* _random(kind, size, a, b, dtype, generator, requires_grad): rand [a, b), normal(a, b), int [a, b), permutation of a */
-    static PyObject *op_random(PyObject **v) {
+/* _random(kind, size, a, b, dtype, generator, requires_grad): rand [a, b), normal(a, b), int
+     * [a, b), permutation of a */
+static PyObject *op_random(PyObject **v) {
     int64_t shape[ARRAY_MAX_NDIM];
     int ndim, dt;
     array *a = NULL;
@@ -352,12 +353,12 @@ static PyObject *op_normal_(PyObject **v) { return randomise(v, true); }
 static PyObject *op_uniform_(PyObject **v) { return randomise(v, false); }
 TENSOR_SIGNATURE(normal_, 1, 3, "input", "mean", "std", "generator")
 TENSOR_METHOD(normal_, op_normal_)
-    TENSOR_SIGNATURE(uniform_, 1, 3, "input", "from", "to", "generator")
-        TENSOR_METHOD(uniform_, op_uniform_)
+TENSOR_SIGNATURE(uniform_, 1, 3, "input", "from", "to", "generator")
+TENSOR_METHOD(uniform_, op_uniform_)
 
-    /* ---- facts ---- */
+/* ---- facts ---- */
 
-    static PyObject *op_size(PyObject **v) {
+static PyObject *op_size(PyObject **v) {
     tensor *t = tensor_of(v[0]);
     int axis;
     if (!v[1] || v[1] == Py_None) return tensor_size_object(t->a->shape, t->a->ndim);
@@ -396,9 +397,8 @@ static PyObject *op_is_contiguous(PyObject **v) {
     return PyBool_FromLong(array_is_contiguous(tensor_of(v[0])->a));
 }
 TENSOR_SIGNATURE(is_contiguous, 1, 1, "input", "memory_format")
-TENSOR_METHOD(is_contiguous,
-              op_is_contiguous) static PyObject *method_is_floating_point(PyObject *o,
-                                                                          PyObject *unused) {
+TENSOR_METHOD(is_contiguous, op_is_contiguous)
+static PyObject *method_is_floating_point(PyObject *o, PyObject *unused) {
     return PyBool_FromLong(dtype_is_float(tensor_of(o)->a->dt));
 }
 static PyObject *function_is_floating_point(PyObject *module, PyObject *o) {
@@ -472,9 +472,8 @@ TENSOR_METHOD(__array__, op___array__) static PyObject *op___dlpack__(PyObject *
     return binding_to_dlpack(t->a, v[2] && v[2] != Py_None);
 }
 TENSOR_SIGNATURE(__dlpack__, 1, 1, "input", "stream", "max_version", "dl_device", "copy")
-TENSOR_METHOD(__dlpack__,
-              op___dlpack__) static PyObject *method___dlpack_device__(PyObject *o,
-                                                                       PyObject *unused) {
+TENSOR_METHOD(__dlpack__, op___dlpack__)
+static PyObject *method___dlpack_device__(PyObject *o, PyObject *unused) {
     return Py_BuildValue("(ii)", 1, 0);
 }
 
@@ -486,10 +485,11 @@ PyObject *tensor_cast_object(PyObject *o, dtype dt, bool copy) {
     return tensor_result(t->a->dt == dt ? grad_clone(t, &out) : grad_cast(t, dt, &out), out);
 }
 
-#define CASTS(X)                                                                          \
-    X(float, DT_F32)                                                                      \
-    X(double, DT_F64) X(half, DT_F16) X(bfloat16, DT_BF16) X(int, DT_I32) X(long, DT_I64) \
-        X(short, DT_I16) X(char, DT_I8) X(byte, DT_U8) X(bool, DT_BOOL)
+#define CASTS(X)                                                                         \
+    X(float, DT_F32)                                                                     \
+    X(double, DT_F64)                                                                    \
+    X(half, DT_F16) X(bfloat16, DT_BF16) X(int, DT_I32) X(long, DT_I64) X(short, DT_I16) \
+        X(char, DT_I8) X(byte, DT_U8) X(bool, DT_BOOL)
 #define X(name, dt)                                                                                \
     static PyObject *cast_##name(PyObject *o, PyObject *const *args, Py_ssize_t n, PyObject *kw) { \
         return tensor_cast_object(o, dt, false);                                                   \
@@ -545,7 +545,7 @@ TENSOR_METHOD(type, op_type) static PyObject *op_type_as(PyObject **v) {
 TENSOR_SIGNATURE(type_as, 2, 2, "input", "other")
 TENSOR_METHOD(type_as, op_type_as)
 
-    static PyObject *method_cpu(PyObject *o, PyObject *const *args, Py_ssize_t n, PyObject *kw) {
+static PyObject *method_cpu(PyObject *o, PyObject *const *args, Py_ssize_t n, PyObject *kw) {
     return Py_NewRef(o);
 }
 static PyObject *method_cuda(PyObject *o, PyObject *const *args, Py_ssize_t n, PyObject *kw) {
@@ -568,9 +568,9 @@ static PyObject *op_contiguous(PyObject **v) {
 TENSOR_SIGNATURE(contiguous, 1, 1, "input", "memory_format")
 TENSOR_METHOD(contiguous, op_contiguous)
 
-    /* ---- dtypes ---- */
+/* ---- dtypes ---- */
 
-    static PyObject *promote_types(PyObject *module, PyObject *args) {
+static PyObject *promote_types(PyObject *module, PyObject *args) {
     PyObject *x, *y;
     int a, b;
     if (!PyArg_ParseTuple(args, "OO:promote_types", &x, &y)) return NULL;

@@ -8,7 +8,7 @@ static bool is_integral(const tensor_operand *v) {
     return v->t ? !dtype_is_float(v->t->a->dt) : v->s.kind != 'F';
 }
 
-/* Integer division by zero is an error where the divisor is known: numbers, and tensors in memory. */
+/* Integer division by zero is an error where the divisor is known: numbers, tensors in memory. */
 static simt_status check_divisor(const tensor_operand in[2]) {
     if (!is_integral(&in[0]) || !is_integral(&in[1])) return SIMT_OK;
     bool zero = !in[1].t && in[1].s.i == 0;
@@ -35,14 +35,14 @@ simt_status tensor_binary(array_op op, const tensor_operand in[2], tensor **out)
 
 /* ---- one operand ---- */
 
-#define UNARY_OPS(X)                                                                        \
-    X(abs, ABSOLUTE)                                                                        \
-    X(absolute, ABSOLUTE) X(neg, NEGATIVE) X(negative, NEGATIVE) X(positive, POSITIVE)      \
-        X(sign, SIGN) X(exp, EXP) X(exp2, EXP2) X(expm1, EXPM1) X(log, LOG) X(log2, LOG2)   \
-            X(log10, LOG10) X(log1p, LOG1P) X(sqrt, SQRT) X(rsqrt, RSQRT) X(square, SQUARE) \
-                X(reciprocal, RECIPROCAL) X(sin, SIN) X(cos, COS) X(tan, TAN) X(tanh, TANH) \
-                    X(erf, ERF) X(floor, FLOOR) X(ceil, CEIL) X(trunc, TRUNC) X(fix, TRUNC) \
-                        X(sigmoid, SIGMOID) X(relu, RELU)
+#define UNARY_OPS(X)                                                                              \
+    X(abs, ABSOLUTE)                                                                              \
+    X(absolute, ABSOLUTE)                                                                         \
+    X(neg, NEGATIVE) X(negative, NEGATIVE) X(positive, POSITIVE) X(sign, SIGN) X(exp, EXP)        \
+        X(exp2, EXP2) X(expm1, EXPM1) X(log, LOG) X(log2, LOG2) X(log10, LOG10) X(log1p, LOG1P)   \
+            X(sqrt, SQRT) X(rsqrt, RSQRT) X(square, SQUARE) X(reciprocal, RECIPROCAL) X(sin, SIN) \
+                X(cos, COS) X(tan, TAN) X(tanh, TANH) X(erf, ERF) X(floor, FLOOR) X(ceil, CEIL)   \
+                    X(trunc, TRUNC) X(fix, TRUNC) X(sigmoid, SIGMOID) X(relu, RELU)
 #define TEST_OPS(X) \
     X(isnan, ISNAN) \
     X(isinf, ISINF) X(isfinite, ISFINITE) X(signbit, SIGNBIT) X(logical_not, LOGICAL_NOT)
@@ -77,10 +77,10 @@ TEST_OPS(X)
     static PyObject *function_##name##_(PyObject *module, PyObject *o) {                \
         return tensor_arg(o, #name "_", "input", 1) ? unary_inplace(OP_##op, o) : NULL; \
     }
-    UNARY_OPS(X)
+UNARY_OPS(X)
 #undef X
 
-        static PyObject *op_round(PyObject **v) {
+static PyObject *op_round(PyObject **v) {
     SELF(v, "round");
     int64_t decimals;
     if (!tensor_int_arg(v[1], 0, &decimals)) return NULL;
@@ -126,7 +126,7 @@ static PyObject *op_silu(PyObject **v) {
 TENSOR_SIGNATURE(silu, 1, 1, "input")
 TENSOR_FUNCTION(silu, op_silu)
 
-    static PyObject *op_softplus(PyObject **v) {
+static PyObject *op_softplus(PyObject **v) {
     SELF(v, "softplus");
     tensor *out = NULL;
     return tensor_result(grad_unary(OP_SOFTPLUS, self, &out), out);
@@ -134,7 +134,7 @@ TENSOR_FUNCTION(silu, op_silu)
 TENSOR_SIGNATURE(softplus, 1, 1, "input")
 TENSOR_FUNCTION(softplus, op_softplus)
 
-    static PyObject *op_gelu(PyObject **v) {
+static PyObject *op_gelu(PyObject **v) {
     SELF(v, "gelu");
     tensor *out = NULL;
     return tensor_result(grad_unary(OP_GELU, self, &out), out);
@@ -142,8 +142,8 @@ TENSOR_FUNCTION(softplus, op_softplus)
 TENSOR_SIGNATURE(gelu, 1, 1, "input")
 TENSOR_FUNCTION(gelu, op_gelu)
 
-    /* x where x > 0, else x * slope */
-    static PyObject *op_leaky_relu(PyObject **v) {
+/* x where x > 0, else x * slope */
+static PyObject *op_leaky_relu(PyObject **v) {
     SELF(v, "leaky_relu");
     double slope;
     if (!tensor_double_arg(v[1], 0.01, "negative_slope", &slope)) return NULL;
@@ -159,9 +159,9 @@ TENSOR_FUNCTION(gelu, op_gelu)
 TENSOR_SIGNATURE(leaky_relu, 1, 2, "input", "negative_slope")
 TENSOR_FUNCTION(leaky_relu, op_leaky_relu)
 
-    /* ---- two operands ---- */
+/* ---- two operands ---- */
 
-    static PyObject *binary(array_op op, PyObject *x, PyObject *y, const char *name) {
+static PyObject *binary(array_op op, PyObject *x, PyObject *y, const char *name) {
     tensor_value a, b;
     tensor *out = NULL;
     if (!tensor_need_operand(x, name, &a)) return NULL;
@@ -187,17 +187,18 @@ static PyObject *binary_inplace(array_op op, PyObject *x, PyObject *y, const cha
     return tensor_same(s, x);
 }
 
-#define BINARY_OPS(X)                                                                             \
-    X(true_divide, DIVIDE)                                                                        \
-    X(floor_divide, FLOOR_DIVIDE) X(remainder, REMAINDER) X(fmod, FMOD) X(pow, POWER)             \
-        X(mul, MULTIPLY) X(multiply, MULTIPLY) X(maximum, MAXIMUM) X(minimum, MINIMUM)            \
-            X(fmax, FMAX) X(fmin, FMIN) X(eq, EQUAL) X(ne, NOT_EQUAL) X(lt, LESS)                 \
-                X(le, LESS_EQUAL) X(gt, GREATER) X(ge, GREATER_EQUAL) X(not_equal, NOT_EQUAL)     \
-                    X(less, LESS) X(less_equal, LESS_EQUAL) X(greater, GREATER)                   \
-                        X(greater_equal, GREATER_EQUAL) X(logical_and, LOGICAL_AND)               \
-                            X(logical_or, LOGICAL_OR) X(logical_xor, LOGICAL_XOR)                 \
-                                X(bitwise_and, BITWISE_AND) X(bitwise_or, BITWISE_OR)             \
-                                    X(bitwise_xor, BITWISE_XOR) X(bitwise_left_shift, LEFT_SHIFT) \
+#define BINARY_OPS(X)                                                                          \
+    X(true_divide, DIVIDE)                                                                     \
+    X(floor_divide, FLOOR_DIVIDE)                                                              \
+    X(remainder, REMAINDER) X(fmod, FMOD) X(pow, POWER) X(mul, MULTIPLY) X(multiply, MULTIPLY) \
+        X(maximum, MAXIMUM) X(minimum, MINIMUM) X(fmax, FMAX) X(fmin, FMIN) X(eq, EQUAL)       \
+            X(ne, NOT_EQUAL) X(lt, LESS) X(le, LESS_EQUAL) X(gt, GREATER) X(ge, GREATER_EQUAL) \
+                X(not_equal, NOT_EQUAL) X(less, LESS) X(less_equal, LESS_EQUAL)                \
+                    X(greater, GREATER) X(greater_equal, GREATER_EQUAL)                        \
+                        X(logical_and, LOGICAL_AND) X(logical_or, LOGICAL_OR)                  \
+                            X(logical_xor, LOGICAL_XOR) X(bitwise_and, BITWISE_AND)            \
+                                X(bitwise_or, BITWISE_OR) X(bitwise_xor, BITWISE_XOR)          \
+                                    X(bitwise_left_shift, LEFT_SHIFT)                          \
                                         X(bitwise_right_shift, RIGHT_SHIFT) X(copysign, COPYSIGN)
 
 #define X(name, op)                                                                         \
@@ -232,10 +233,10 @@ TENSOR_OP(add, op_add, 2, 2, "input", "other", "alpha")
 TENSOR_OP(sub, op_sub, 2, 2, "input", "other", "alpha")
 TENSOR_OP(subtract, op_sub, 2, 2, "input", "other", "alpha")
 TENSOR_SIGNATURE(add_, 2, 2, "input", "other", "alpha")
-TENSOR_METHOD(add_, op_add_) TENSOR_SIGNATURE(sub_, 2, 2, "input", "other", "alpha")
-    TENSOR_METHOD(sub_, op_sub_)
+TENSOR_METHOD(add_, op_add_)
+TENSOR_SIGNATURE(sub_, 2, 2, "input", "other", "alpha") TENSOR_METHOD(sub_, op_sub_)
 
-        static PyObject *divide(PyObject **v, bool inplace) {
+    static PyObject *divide(PyObject **v, bool inplace) {
     if (!v[2] || v[2] == Py_None)
         return inplace ? binary_inplace(OP_DIVIDE, v[0], v[1], "div_")
                        : binary(OP_DIVIDE, v[0], v[1], "div");
@@ -266,9 +267,9 @@ TENSOR_OP(divide, op_div, 2, 2, "input", "other", "rounding_mode")
 TENSOR_SIGNATURE(div_, 2, 2, "input", "other", "rounding_mode")
 TENSOR_METHOD(div_, op_div_)
 
-    /* ---- clamp, where, masked_fill ---- */
+/* ---- clamp, where, masked_fill ---- */
 
-    static PyObject *clamp(PyObject **v, bool inplace) {
+static PyObject *clamp(PyObject **v, bool inplace) {
     SELF(v, "clamp");
     bool low = v[1] && v[1] != Py_None, high = v[2] && v[2] != Py_None;
     if (!low && !high) {
@@ -305,10 +306,10 @@ TENSOR_OP(clip, op_clamp, 1, 3, "input", "min", "max")
 TENSOR_OP(clamp_min, op_clamp_min, 2, 2, "input", "min")
 TENSOR_OP(clamp_max, op_clamp_max, 2, 2, "input", "max")
 TENSOR_SIGNATURE(clamp_, 1, 3, "input", "min", "max")
-TENSOR_METHOD(clamp_, op_clamp_) TENSOR_SIGNATURE(clip_, 1, 3, "input", "min", "max")
-    TENSOR_METHOD(clip_, op_clamp_)
+TENSOR_METHOD(clamp_, op_clamp_)
+TENSOR_SIGNATURE(clip_, 1, 3, "input", "min", "max") TENSOR_METHOD(clip_, op_clamp_)
 
-        static PyObject *where(PyObject *condition, PyObject *x, PyObject *y) {
+    static PyObject *where(PyObject *condition, PyObject *x, PyObject *y) {
     tensor *c = tensor_arg(condition, "where", "condition", 1);
     tensor_value a, b;
     if (!c || !tensor_need_operand(x, "where", &a)) return NULL;
@@ -350,7 +351,7 @@ TENSOR_FUNCTION(where, op_where) static PyObject *op_where_method(PyObject **v) 
 TENSOR_SIGNATURE(where_method, 3, 3, "input", "condition", "other")
 TENSOR_METHOD(where_method, op_where_method)
 
-    static PyObject *op_masked_fill(PyObject **v) {
+static PyObject *op_masked_fill(PyObject **v) {
     SELF(v, "masked_fill");
     tensor *mask = tensor_arg(v[1], "masked_fill", "mask", 2);
     tensor_value value;
@@ -380,10 +381,10 @@ TENSOR_OP(masked_fill, op_masked_fill, 3, 3, "input", "mask", "value")
 TENSOR_SIGNATURE(masked_fill_, 3, 3, "input", "mask", "value")
 TENSOR_METHOD(masked_fill_, op_masked_fill_)
 
-    /* ---- fused forms ---- */
+/* ---- fused forms ---- */
 
-    static PyObject *fused(array_op op, PyObject **v, PyObject *factor, bool inplace,
-                           const char *name) {
+static PyObject *fused(array_op op, PyObject **v, PyObject *factor, bool inplace,
+                       const char *name) {
     SELF(v, name);
     double s0;
     if (!tensor_double_arg(factor, 1, "value", &s0)) return NULL;
@@ -419,9 +420,9 @@ TENSOR_OP(addcdiv, op_addcdiv, 3, 3, "input", "tensor1", "tensor2", "value")
 TENSOR_OP(lerp, op_lerp, 3, 3, "input", "end", "weight")
 TENSOR_SIGNATURE(addcmul_, 3, 3, "input", "tensor1", "tensor2", "value")
 TENSOR_METHOD(addcmul_, op_addcmul_)
-    TENSOR_SIGNATURE(addcdiv_, 3, 3, "input", "tensor1", "tensor2", "value")
-        TENSOR_METHOD(addcdiv_, op_addcdiv_) TENSOR_SIGNATURE(lerp_, 3, 3, "input", "end", "weight")
-            TENSOR_METHOD(lerp_, op_lerp_)
+TENSOR_SIGNATURE(addcdiv_, 3, 3, "input", "tensor1", "tensor2", "value")
+TENSOR_METHOD(addcdiv_, op_addcdiv_)
+TENSOR_SIGNATURE(lerp_, 3, 3, "input", "end", "weight") TENSOR_METHOD(lerp_, op_lerp_)
 
     /* ---- filling ---- */
 
@@ -439,10 +440,10 @@ static PyObject *method_zero_(PyObject *self, PyObject *unused) {
 }
 static PyObject *op_copy_(PyObject **v) { return fill(v[0], v[1]); }
 TENSOR_SIGNATURE(fill_, 2, 2, "input", "value")
-TENSOR_METHOD(fill_, op_fill_) TENSOR_SIGNATURE(copy_, 2, 3, "input", "src", "non_blocking")
-    TENSOR_METHOD(copy_, op_copy_)
+TENSOR_METHOD(fill_, op_fill_)
+TENSOR_SIGNATURE(copy_, 2, 3, "input", "src", "non_blocking") TENSOR_METHOD(copy_, op_copy_)
 
-        static PyObject *op_dropout(PyObject **v) { /* input, p, training, channels */
+    static PyObject *op_dropout(PyObject **v) { /* input, p, training, channels */
     SELF(v, "dropout");
     double p;
     bool training, channels;
@@ -461,8 +462,9 @@ TENSOR_METHOD(fill_, op_fill_) TENSOR_SIGNATURE(copy_, 2, 3, "input", "src", "no
 TENSOR_SIGNATURE(dropout, 1, 4, "input", "p", "train", "channels")
 TENSOR_FUNCTION(dropout, op_dropout)
 
-    /* _elementwise(row, operands, scalars): any row of the table by its name; for tests of the table. */
-    static PyObject *elementwise(PyObject *module, PyObject *args) {
+/* _elementwise(row, operands, scalars): any row of the table by its name; for tests of the
+     * table. */
+static PyObject *elementwise(PyObject *module, PyObject *args) {
     const char *row;
     PyObject *operands, *numbers;
     if (!PyArg_ParseTuple(args, "sO!O!:_elementwise", &row, &PyTuple_Type, &operands, &PyTuple_Type,

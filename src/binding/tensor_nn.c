@@ -17,8 +17,8 @@ static PyObject *op_linear(PyObject **v) {
 TENSOR_SIGNATURE(linear, 2, 3, "input", "weight", "bias")
 TENSOR_FUNCTION(linear, op_linear)
 
-    static PyObject *op_conv2d(
-        PyObject **v) { /* input, weight, bias, stride, padding, dilation, groups */
+static PyObject *
+op_conv2d(PyObject **v) { /* input, weight, bias, stride, padding, dilation, groups */
     SELF(v, "conv2d");
     tensor *weight = tensor_arg(v[1], "conv2d", "weight", 2), *bias, *out = NULL;
     conv_options o;
@@ -162,9 +162,9 @@ static PyObject *op_embedding(PyObject **v) { /* weight, indices, padding_idx */
 TENSOR_SIGNATURE(_embedding, 2, 3, "weight", "indices", "padding_idx")
 TENSOR_FUNCTION(_embedding, op_embedding)
 
-    /* ---- losses ---- */
+/* ---- losses ---- */
 
-    static bool reduction_arg(PyObject *o, grad_reduction *out) {
+static bool reduction_arg(PyObject *o, grad_reduction *out) {
     *out = LOSS_MEAN;
     if (!o || o == Py_None) return true;
     const char *name = PyUnicode_Check(o) ? PyUnicode_AsUTF8(o) : "";
@@ -218,9 +218,9 @@ static PyObject *op_mse_loss(PyObject **v) { /* input, target, reduction */
 TENSOR_SIGNATURE(_mse_loss, 2, 3, "input", "target", "reduction")
 TENSOR_FUNCTION(_mse_loss, op_mse_loss)
 
-    /* ---- optimisers: lists of tensors ---- */
+/* ---- optimisers: lists of tensors ---- */
 
-    typedef struct lists {
+typedef struct lists {
     tensor **list[5];
     Py_ssize_t n;
 } lists;
@@ -275,7 +275,8 @@ static PyObject *sgd_step(PyObject *module, PyObject *args) {
     Py_RETURN_NONE;
 }
 
-/* _adam(params, grads, averages, squares, max_squares or None, steps (list of tensors), lr, beta1, beta2, eps,
+/* _adam(params, grads, averages, squares, max_squares or None, steps (list of tensors), lr, beta1,
+ * beta2, eps,
  * weight_decay, decoupled, maximize): counts the steps up */
 static PyObject *adam_step(PyObject *module, PyObject *args) {
     PyObject *objects[5], *steps;

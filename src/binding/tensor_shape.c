@@ -47,7 +47,7 @@ static PyObject *op_reshape(PyObject **v) {
 TENSOR_SIGNATURE(reshape, 2, 2, "input", "shape")
 TENSOR_FUNCTION(reshape, op_reshape)
 
-    static PyObject *like(PyObject *o, PyObject *other, bool view, bool expand) {
+static PyObject *like(PyObject *o, PyObject *other, bool view, bool expand) {
     tensor *t = tensor_arg(other, "view_as", "other", 1), *out = NULL;
     if (!t) return NULL;
     simt_status s = expand ? grad_expand(tensor_of(o), t->a->shape, t->a->ndim, &out)
@@ -119,7 +119,7 @@ static PyObject *op_permute(PyObject **v) {
 TENSOR_SIGNATURE(permute, 2, 2, "input", "dims")
 TENSOR_FUNCTION(permute, op_permute)
 
-    static PyObject *swap(tensor *t, int a, int b, const char *name) {
+static PyObject *swap(tensor *t, int a, int b, const char *name) {
     int axes[ARRAY_MAX_NDIM];
     for (int i = 0; i < t->a->ndim; i++) axes[i] = i;
     axes[a] = b;
@@ -413,9 +413,9 @@ static PyObject *join(PyObject **v, bool stack, const char *name) {
 static PyObject *op_cat(PyObject **v) { return join(v, false, "cat"); }
 static PyObject *op_stack(PyObject **v) { return join(v, true, "stack"); }
 TENSOR_SIGNATURE(cat, 1, 2, "tensors", "dim")
-TENSOR_FUNCTION(cat, op_cat) TENSOR_SIGNATURE(concat, 1, 2, "tensors", "dim")
-    TENSOR_FUNCTION(concat, op_cat) TENSOR_SIGNATURE(stack, 1, 2, "tensors", "dim")
-        TENSOR_FUNCTION(stack, op_stack)
+TENSOR_FUNCTION(cat, op_cat)
+TENSOR_SIGNATURE(concat, 1, 2, "tensors", "dim") TENSOR_FUNCTION(concat, op_cat)
+    TENSOR_SIGNATURE(stack, 1, 2, "tensors", "dim") TENSOR_FUNCTION(stack, op_stack)
 
     /* repeat: expand along new axes, then one reshape */
     static PyObject *method_repeat(PyObject *o, PyObject *const *args, Py_ssize_t n) {
@@ -693,10 +693,10 @@ TENSOR_OP(scatter, op_scatter, 3, 4, "input", "dim", "index", "src", "value", "r
 TENSOR_OP(scatter_add, op_scatter_add, 4, 4, "input", "dim", "index", "src")
 TENSOR_SIGNATURE(scatter_, 3, 4, "input", "dim", "index", "src", "value", "reduce")
 TENSOR_METHOD(scatter_, op_scatter_)
-    TENSOR_SIGNATURE(scatter_add_, 4, 4, "input", "dim", "index", "src")
-        TENSOR_METHOD(scatter_add_, op_scatter_add_)
+TENSOR_SIGNATURE(scatter_add_, 4, 4, "input", "dim", "index", "src")
+TENSOR_METHOD(scatter_add_, op_scatter_add_)
 
-            static PyObject *op_index_select(PyObject **v) {
+static PyObject *op_index_select(PyObject **v) {
     SELF(v, "index_select");
     int axis;
     int64_t bad;
@@ -729,7 +729,7 @@ static PyObject *op_index_add_(PyObject **v) { /* input, dim, index, source, alp
 TENSOR_SIGNATURE(index_add_, 4, 4, "input", "dim", "index", "source")
 TENSOR_METHOD(index_add_, op_index_add_)
 
-    static PyObject *op_masked_select(PyObject **v) {
+static PyObject *op_masked_select(PyObject **v) {
     SELF(v, "masked_select");
     tensor *mask = tensor_arg(v[1], "masked_select", "mask", 2), *wide = NULL;
     if (!mask) return NULL;
@@ -817,9 +817,8 @@ op_narrow_flip(PyObject **v) { /* flip(dims): copied through a window of negativ
     return tensor_result(s, now);
 }
 TENSOR_SIGNATURE(flip, 2, 2, "input", "dims")
-TENSOR_FUNCTION(flip, op_narrow_flip) static PyObject *method_flip(PyObject *o,
-                                                                   PyObject *const *args,
-                                                                   Py_ssize_t n) {
+TENSOR_FUNCTION(flip, op_narrow_flip)
+static PyObject *method_flip(PyObject *o, PyObject *const *args, Py_ssize_t n) {
     PyObject *dims = n == 1 ? Py_NewRef(args[0]) : PyTuple_New(n);
     for (Py_ssize_t i = 0; n != 1 && dims && i < n; i++)
         PyTuple_SET_ITEM(dims, i, Py_NewRef(args[i]));

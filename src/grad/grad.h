@@ -1,10 +1,12 @@
 /* The tape: tensors over arrays, nodes that know how gradients flow back. Read first in grad/.
  *
  * A tensor is a counted box: an array, and who computed it (a node and the number of its output).
- * Every grad_* operation computes with array/, and, when gradients are on and an input asks for one,
+ * Every grad_* operation computes with array/, and, when gradients are on and an input asks for
+ * one,
  * leaves a node: edges to the nodes of its inputs, the saved tensors its rule needs (with the
  * version of their storage), a rule. Gradients are tensors computed by the same operations: they
- * fuse, stay deferred, and with create_graph are themselves on the tape. Nodes are numbered in order
+ * fuse, stay deferred, and with create_graph are themselves on the tape. Nodes are numbered in
+ * order
  * of creation and an edge always points to a smaller number: descending order is a topological one.
  * All functions are called with the interpreter's lock held. Texts of failures are PyTorch's.
  * Functions with `tensor **out` return one reference to the caller.
@@ -57,7 +59,8 @@ typedef struct grad_saved {
     int output; /* of the node itself, when a is set */
 } grad_saved;
 
-/* From the outputs' gradients (NULL: none) to the inputs'. in[i] is NULL at entry; a rule fills what
+/* From the outputs' gradients (NULL: none) to the inputs'. in[i] is NULL at entry; a rule fills
+ * what
  * grad_wants(n, i); it may be of a broadcast shape and a wider type: the engine fits it. */
 typedef simt_status (*grad_rule)(grad_node *n, tensor *const *out, tensor **in);
 
@@ -122,7 +125,8 @@ void shape_text(const int64_t *shape, int ndim, char *to, size_t size); /* "[2, 
 grad_node *grad_node_ref(grad_node *n);
 void grad_node_unref(grad_node *n);
 bool grad_wants(const grad_node *n, int input);
-/* A node for inputs (NULL entries: numbers) if gradients are on and an input asks; else *out is NULL. */
+/* A node for inputs (NULL entries: numbers) if gradients are on and an input asks; else *out is
+ * NULL. */
 simt_status grad_node_new(const char *name, grad_rule rule, tensor *const *inputs, int nin,
                           int nsaved, int nparams, grad_node **out);
 void grad_save(grad_node *n, int slot, tensor *t); /* NULL node or tensor: nothing */

@@ -256,7 +256,8 @@ simt_status grad_avg_pool2d(tensor *x, const pool_options *o, tensor **out) {
 
 /* ---- normalisation ---- */
 
-/* Saved: x, mean, rstd (of the kept axes, as ones), weight in x's form. params: mask of the axes that the
+/* Saved: x, mean, rstd (of the kept axes, as ones), weight in x's form. params: mask of the axes
+ * that the
  * statistics run over, mask of the weight's axes; options[0]: 1 when the statistics depend on x. */
 static simt_status rule_norm(grad_node *n, tensor *const *out, tensor **in) {
     work w = {0};

@@ -1,6 +1,7 @@
 /* Cross entropy: few nodes, all elementwise or reductions, so that forward and backward fuse.
  *
- * The logarithms of the targets are picked by comparing with a count along the class axis, not by an
+ * The logarithms of the targets are picked by comparing with a count along the class axis, not by
+ * an
  * indexed read: both directions stay in one kernel with the softmax. Targets are checked at once;
  * they are evaluated for it when they are not in memory (GPU-style silent garbage is no answer). */
 #include <string.h>
@@ -193,7 +194,8 @@ static simt_status soft_cross_entropy(tensor *logp, tensor *target, tensor *weig
     return work_end(&w);
 }
 
-/* The part of label smoothing: -sum over classes of weight * logp, for targets that are not ignored. */
+/* The part of label smoothing: -sum over classes of weight * logp, for targets that are not
+ * ignored. */
 static tensor *smooth_part(work *w, tensor *logp, tensor *target, tensor *weight, int64_t ignore,
                            grad_reduction reduction) {
     const array *x = logp->a;

@@ -32,7 +32,8 @@ static simt_status rule_mean(grad_node *n, tensor *const *out, tensor **in) {
     return work_end(&w);
 }
 
-/* y / x where no factor is zero; with zeros the exact product of the others costs a pass per element
+/* y / x where no factor is zero; with zeros the exact product of the others costs a pass per
+ * element
  * only along the reduced axes, which are laid out last. */
 static simt_status rule_prod(grad_node *n, tensor *const *out, tensor **in) {
     work w = {0};

@@ -93,7 +93,8 @@ def test_steps_do_not_grow():
     for _ in range(1500):
         step()
     gc.collect()
-    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 2000  # KB
+    if not os.environ.get("SIMT_SANITIZE"):  # the sanitizer keeps freed memory
+        assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 2000  # KB
     assert len(gc.get_objects()) - objects < 50
 
 
