@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "array/internal.h"
+#include "array/select.h"
 
 #define MOST_INDICES (GRAPH_MAX_INPUTS - 2)
 
@@ -15,7 +15,11 @@
 
 static simt_status as_bool(array *a, array **out) {
     operand in = operand_array(a);
-    if (a->dt == DT_BOOL) return array_copy(a, out); /* dense, so that it can be walked flat */
+    if (a->dt == DT_BOOL) { /* dense, so that it can be walked flat */
+        if (!array_is_contiguous(a)) return array_copy(a, out);
+        *out = array_ref(a);
+        return SIMT_OK;
+    }
     return array_elementwise(OP_NOT_EQUAL, (operand[]){in, operand_int(0)}, 2, &(op_options){0},
                              out);
 }
@@ -23,26 +27,60 @@ static simt_status as_bool(array *a, array **out) {
 simt_status array_nonzero(array *a, array **out) {
     array *truth;
     SIMT_TRY(as_bool(a, &truth));
+    selection found = {0};
     simt_status status = array_evaluate(truth);
-    int64_t count = 0;
-    const uint8_t *flags = array_data(truth);
-    for (int64_t i = 0; status == SIMT_OK && i < truth->size; i++) count += flags[i] != 0;
+    if (status == SIMT_OK)
+        status =
+            selection_make(&found, array_ctx.dev, (const uint8_t *)array_data(truth), truth->size);
     int made = 0;
-    for (; status == SIMT_OK && made < a->ndim; made++)
-        if ((status = array_empty(DT_I64, &count, 1, &out[made])) != SIMT_OK) break;
-    if (status == SIMT_OK && count) {
-        int64_t index[ARRAY_MAX_NDIM] = {0}, at = 0;
-        for (int64_t i = 0; i < truth->size; i++) {
-            if (flags[i]) {
-                for (int d = 0; d < a->ndim; d++) ((int64_t *)out[d]->store->data)[at] = index[d];
-                at++;
-            }
-            for (int d = a->ndim - 1; d >= 0 && ++index[d] == a->shape[d]; d--) index[d] = 0;
-        }
+    int64_t *positions[ARRAY_MAX_NDIM];
+    for (; status == SIMT_OK && made < a->ndim; made++) {
+        if ((status = array_empty(DT_I64, &found.count, 1, &out[made])) != SIMT_OK) break;
+        positions[made] = found.count ? (int64_t *)array_data(out[made]) : NULL;
     }
+    if (status == SIMT_OK && found.count && a->ndim > 0)
+        status = selection_positions(&found, a->shape, a->ndim, positions);
     if (status != SIMT_OK)
         while (made-- > 0) array_unref(out[made]);
+    selection_free(&found);
     array_unref(truth);
+    return status;
+}
+
+/* a[mask] over dense memory, without a list of positions. */
+static bool is_dense_mask(const array *a, array **indices, int n) {
+    if (n != 1 || !indices[0] || indices[0]->dt != DT_BOOL) return false;
+    const array *mask = indices[0];
+    if (mask->ndim == 0 || mask->ndim > a->ndim || !array_is_contiguous(a)) return false;
+    return a->size > 0 && array_same_shape(mask, a->shape, mask->ndim);
+}
+
+static simt_status masked_get(array *a, array *mask, array **out) {
+    array *truth;
+    SIMT_TRY(as_bool(mask, &truth));
+    selection found = {0};
+    array *result = NULL;
+    simt_status status = array_evaluate(truth);
+    if (status == SIMT_OK) status = array_evaluate(a);
+    if (status == SIMT_OK)
+        status =
+            selection_make(&found, array_ctx.dev, (const uint8_t *)array_data(truth), truth->size);
+    if (status == SIMT_OK) {
+        int64_t shape[ARRAY_MAX_NDIM] = {found.count};
+        int ndim = 1;
+        for (int d = mask->ndim; d < a->ndim; d++) shape[ndim++] = a->shape[d];
+        status = array_empty(a->dt, shape, ndim, &result);
+    }
+    if (status == SIMT_OK && found.count)
+        status = selection_pack(&found, (const char *)array_data(a),
+                                (size_t)(a->size / truth->size) * dtype_bytes(a->dt),
+                                (char *)array_data(result));
+    selection_free(&found);
+    array_unref(truth);
+    if (status == SIMT_OK)
+        *out = result;
+    else
+        array_unref(result);
     return status;
 }
 
@@ -169,6 +207,7 @@ static int64_t product(const int64_t *shape, int ndim) {
 /* ---- reading ---- */
 
 static simt_status get(array_op op, array *a, array **indices, int n, array **out) {
+    if (is_dense_mask(a, indices, n)) return masked_get(a, indices[0], out);
     array_position position;
     queue_ask_position(&position);
     index_list l;

@@ -1,4 +1,6 @@
 /* Indexing by arrays: the library steps. All indices are checked before anything is written. */
+#include <stdatomic.h>
+
 #include "array/walk.h"
 
 /* An indexed walk over `array`: index dimensions (all index arrays together) and the other ones. */
@@ -113,28 +115,165 @@ static simt_status move_range(void *context, size_t begin, size_t end) {
     return SIMT_OK;
 }
 
+/* ---- the quick way: flat indices and dense blocks ---- */
+
+enum { QUICK_POINTS = 256 };
+
+/* Elements in C order lie `*stride` bytes apart. */
+static bool flat_stride(const int64_t *shape, const int64_t *strides, int ndim, int64_t *stride) {
+    int64_t step = 0, next = 0;
+    bool any = false;
+    for (int d = ndim - 1; d >= 0; d--) {
+        if (shape[d] == 1) continue;
+        if (!any)
+            step = strides[d];
+        else if (strides[d] != next)
+            return false;
+        next = strides[d] * shape[d];
+        any = true;
+    }
+    *stride = step;
+    return true;
+}
+
+typedef struct quick_move {
+    const moving *m;
+    int64_t index_stride[GRAPH_MAX_INPUTS], result_stride; /* bytes from point to point */
+    size_t block;                                          /* dense bytes at each point */
+    atomic_bool out_of_range;
+} quick_move;
+
+static bool quick_setup(quick_move *q, const moving *m) {
+    const indexed *x = m->x;
+    const int64_t *rs = m->result->strides;
+    int64_t size = (int64_t)dtype_bytes(m->array->dt), step;
+    if (m->accumulate) return false;
+    for (int k = 0; k < x->count; k++)
+        if (!flat_stride(x->index[k]->shape, x->index[k]->strides, x->index[k]->ndim,
+                         &q->index_stride[k]))
+            return false;
+    if (!flat_stride(x->index[0]->shape, rs + x->before, x->index_ndim, &q->result_stride))
+        return false;
+    if (!flat_stride(x->after_shape, x->after_strides, x->after, &step) ||
+        (x->nafter > 1 && step != size))
+        return false;
+    if (!flat_stride(x->after_shape, rs + x->before + x->index_ndim, x->after, &step) ||
+        (x->nafter > 1 && step != size))
+        return false;
+    q->m = m;
+    q->block = (size_t)(x->nafter * size);
+    atomic_init(&q->out_of_range, false);
+    return true;
+}
+
+/* Offsets of points p .. p + n in the array; false: one is out of range. */
+static bool quick_offsets(const quick_move *q, int64_t p, int64_t n, int64_t *offsets) {
+    const indexed *x = q->m->x;
+    uint64_t bad = 0;
+    for (int k = 0; k < x->count; k++) {
+        int64_t size = q->m->array->shape[x->axis[k]], stride = q->m->array->strides[x->axis[k]];
+        int64_t step = q->index_stride[k];
+        const char *from = x->index[k]->data + p * step;
+        for (int64_t j = 0; j < n; j++) {
+            int64_t value = load_i64(from + j * step);
+            value += value < 0 ? size : 0;
+            bad |= (uint64_t)value >= (uint64_t)size;
+            value = (int64_t)((uint64_t)value * (uint64_t)stride);
+            offsets[j] = k ? (int64_t)((uint64_t)offsets[j] + (uint64_t)value) : value;
+        }
+    }
+    return !bad;
+}
+
+static void quick_copy(const quick_move *q, char *array, char *result, const int64_t *offsets,
+                       int64_t n) {
+    int64_t step = q->result_stride;
+    bool put = q->m->put;
+#define MOVE(bytes)                                                                           \
+    if (put)                                                                                  \
+        for (int64_t j = 0; j < n; j++) memcpy(array + offsets[j], result + j * step, bytes); \
+    else                                                                                      \
+        for (int64_t j = 0; j < n; j++) memcpy(result + j * step, array + offsets[j], bytes);
+    switch (q->block) {
+    case 1: MOVE(1) break;
+    case 2: MOVE(2) break;
+    case 4: MOVE(4) break;
+    case 8: MOVE(8) break;
+    default: MOVE(q->block) break;
+    }
+#undef MOVE
+}
+
+static simt_status quick_range(void *context, size_t begin, size_t end) {
+    quick_move *q = context;
+    const indexed *x = q->m->x;
+    const int64_t *rs = q->m->result->strides;
+    int64_t offsets[QUICK_POINTS];
+    for (int64_t i = (int64_t)begin; i < (int64_t)end;) {
+        int64_t b = i / x->npoints, p = i % x->npoints;
+        int64_t n = min_i64(min_i64(QUICK_POINTS, x->npoints - p), (int64_t)end - i);
+        if (!quick_offsets(q, p, n, offsets)) {
+            atomic_store(&q->out_of_range, true);
+            return SIMT_OK;
+        }
+        quick_copy(
+            q, q->m->array->data + walk_offset(x->before_shape, x->before_strides, x->before, b),
+            q->m->result->data + walk_offset(x->before_shape, rs, x->before, b) +
+                p * q->result_stride,
+            offsets, n);
+        i += n;
+    }
+    return SIMT_OK;
+}
+
+static simt_status quick_check(void *context, size_t begin, size_t end) {
+    quick_move *q = context;
+    int64_t offsets[QUICK_POINTS];
+    for (size_t p = begin; p < end; p += QUICK_POINTS) {
+        size_t n = end - p < QUICK_POINTS ? end - p : QUICK_POINTS;
+        if (!quick_offsets(q, (int64_t)p, (int64_t)n, offsets))
+            atomic_store(&q->out_of_range, true);
+    }
+    return SIMT_OK;
+}
+
 simt_status call_index_get(const call_args *c) {
     indexed x;
     const call_view *a = &c->in[0];
     setup(&x, c, a, 1);
-    SIMT_TRY(check_all(&x, a));
     moving m = {.x = &x, .array = a, .result = &c->out};
     size_t block = (size_t)x.nafter * dtype_bytes(a->dt) + 16;
-    return c->dev->parallel(c->dev, (size_t)(x.nbefore * x.npoints), 65536 / block + 1, move_range,
-                            &m);
+    size_t items = (size_t)(x.nbefore * x.npoints), grain = 65536 / block + 1;
+    quick_move q;
+    if (quick_setup(&q,
+                    &m)) { /* the result of a failed step is never seen: it may be half written */
+        if (x.nafter > 0 && items > 0)
+            SIMT_TRY(c->dev->parallel(c->dev, items, grain, quick_range, &q));
+        if (items > 0 && x.nafter > 0 && !atomic_load(&q.out_of_range)) return SIMT_OK;
+        return check_all(&x, a); /* names the first one */
+    }
+    SIMT_TRY(check_all(&x, a));
+    return c->dev->parallel(c->dev, items, grain, move_range, &m);
 }
 
 /* In order: the last of equal indices wins. */
 simt_status call_index_put(const call_args *c) {
     indexed x;
     setup(&x, c, &c->out, 2);
-    SIMT_TRY(check_all(&x, &c->out));
     moving m = {.x = &x,
                 .array = &c->out,
                 .result = &c->in[1],
                 .put = true,
                 .accumulate = c->node->params[3] != 0};
-    return move_range(&m, 0, (size_t)(x.nbefore * x.npoints));
+    size_t items = (size_t)(x.nbefore * x.npoints);
+    quick_move q;
+    if (items > 0 && x.nafter > 0 && quick_setup(&q, &m)) {
+        SIMT_TRY(c->dev->parallel(c->dev, (size_t)x.npoints, 8192, quick_check, &q));
+        if (atomic_load(&q.out_of_range)) return check_all(&x, &c->out);
+        return quick_range(&q, 0, items);
+    }
+    SIMT_TRY(check_all(&x, &c->out));
+    return move_range(&m, 0, items);
 }
 
 /* ---- along one axis ---- */

@@ -16,7 +16,7 @@
 #define INNER_CHUNK 4096
 #define INNER_LANES 128
 #define OUTER_CHUNK 512
-#define SHORT_LENGTH 64
+#define SHORT_LENGTH 128 /* INNER_LANES: the same order */
 #define SHORT_WORK 2048 /* unrolled elements x nodes at most */
 #define UNROLL 4
 #define FOLD_THREADS 256
