@@ -414,8 +414,9 @@ static PyObject *op_cat(PyObject **v) { return join(v, false, "cat"); }
 static PyObject *op_stack(PyObject **v) { return join(v, true, "stack"); }
 TENSOR_SIGNATURE(cat, 1, 2, "tensors", "dim")
 TENSOR_FUNCTION(cat, op_cat)
-TENSOR_SIGNATURE(concat, 1, 2, "tensors", "dim") TENSOR_FUNCTION(concat, op_cat)
-    TENSOR_SIGNATURE(stack, 1, 2, "tensors", "dim") TENSOR_FUNCTION(stack, op_stack)
+TENSOR_SIGNATURE(concat, 1, 2, "tensors", "dim")
+TENSOR_FUNCTION(concat, op_cat) TENSOR_SIGNATURE(stack, 1, 2, "tensors", "dim")
+    TENSOR_FUNCTION(stack, op_stack)
 
     /* repeat: expand along new axes, then one reshape */
     static PyObject *method_repeat(PyObject *o, PyObject *const *args, Py_ssize_t n) {
@@ -605,7 +606,8 @@ int tensor_set_item(PyObject *o, PyObject *key, PyObject *value) {
         tensor_operand_done(&v);
         return -1;
     }
-    s = grad_check_inplace(t);
+    bool watched = t->requires_grad || (t->base && t->base->requires_grad);
+    s = watched ? grad_check_inplace(t) : SIMT_OK; /* the window is checked when it is written */
     if (s != SIMT_OK && t->requires_grad && !t->fn) {
         status_clear();
         s = status_fail(

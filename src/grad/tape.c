@@ -474,6 +474,12 @@ simt_status tensor_get_fn(tensor *t, grad_node **out) {
 }
 
 simt_status grad_check_inplace(tensor *t) {
+    for (int i = 0; i < t->a->ndim; i++)
+        if (t->a->strides[i] == 0 && t->a->shape[i] > 1 && t->a->size > 0)
+            return status_fail(SIMT_ERR_RUNTIME,
+                               "unsupported operation: more than one element of the written-to "
+                               "tensor refers to a single memory location. Please clone() the "
+                               "tensor before performing the operation.");
     if (!grad_enabled) return SIMT_OK;
     if (t->requires_grad && !t->fn)
         return status_fail(

@@ -137,6 +137,20 @@ def test_failed_operations_change_nothing():
     assert model.weight.tolist() == before
 
 
+def test_writes_to_an_expanded_tensor_are_refused():
+    t = torch.zeros(3)
+    for write in (
+        lambda e: e.add_(1),
+        lambda e: e.zero_(),
+        lambda e: e.__setitem__(slice(1, 3), 1.0),
+    ):
+        with pytest.raises(RuntimeError, match="single memory location"):
+            write(t.expand(4, 3))
+    assert t.tolist() == [0, 0, 0]
+    t.expand(4, 3)[2] = 1.0  # a row is not spread
+    assert t.tolist() == [1, 1, 1]
+
+
 def test_label_out_of_range_names_it():
     model = nn.Linear(4, 3)
     optimizer = optim.SGD(model.parameters(), lr=0.1)
