@@ -8,7 +8,6 @@ import sys
 import time
 
 import numpy as np
-
 from simt import _core
 
 TEXT = """kernel @bench(%0: ptr.global, %1: ptr.global, %2: ptr.global, %3: i64) file "" {

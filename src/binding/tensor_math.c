@@ -35,13 +35,14 @@ simt_status tensor_binary(array_op op, const tensor_operand in[2], tensor **out)
 
 /* ---- one operand ---- */
 
-#define UNARY_OPS(X)                                                                              \
-    X(abs, ABSOLUTE)                                                                              \
-    X(absolute, ABSOLUTE)                                                                         \
-    X(neg, NEGATIVE) X(negative, NEGATIVE) X(positive, POSITIVE) X(sign, SIGN) X(exp, EXP)        \
-        X(exp2, EXP2) X(expm1, EXPM1) X(log, LOG) X(log2, LOG2) X(log10, LOG10) X(log1p, LOG1P)   \
-            X(sqrt, SQRT) X(rsqrt, RSQRT) X(square, SQUARE) X(reciprocal, RECIPROCAL) X(sin, SIN) \
-                X(cos, COS) X(tan, TAN) X(tanh, TANH) X(erf, ERF) X(floor, FLOOR) X(ceil, CEIL)   \
+#define UNARY_OPS(X)                                                                            \
+    X(abs, ABSOLUTE)                                                                            \
+    X(absolute, ABSOLUTE)                                                                       \
+    X(neg, NEGATIVE)                                                                            \
+    X(negative, NEGATIVE) X(positive, POSITIVE) X(sign, SIGN) X(exp, EXP) X(exp2, EXP2)         \
+        X(expm1, EXPM1) X(log, LOG) X(log2, LOG2) X(log10, LOG10) X(log1p, LOG1P) X(sqrt, SQRT) \
+            X(rsqrt, RSQRT) X(square, SQUARE) X(reciprocal, RECIPROCAL) X(sin, SIN) X(cos, COS) \
+                X(tan, TAN) X(tanh, TANH) X(erf, ERF) X(floor, FLOOR) X(ceil, CEIL)             \
                     X(trunc, TRUNC) X(fix, TRUNC) X(sigmoid, SIGMOID) X(relu, RELU)
 #define TEST_OPS(X) \
     X(isnan, ISNAN) \
@@ -187,19 +188,19 @@ static PyObject *binary_inplace(array_op op, PyObject *x, PyObject *y, const cha
     return tensor_same(s, x);
 }
 
-#define BINARY_OPS(X)                                                                          \
-    X(true_divide, DIVIDE)                                                                     \
-    X(floor_divide, FLOOR_DIVIDE)                                                              \
-    X(remainder, REMAINDER) X(fmod, FMOD) X(pow, POWER) X(mul, MULTIPLY) X(multiply, MULTIPLY) \
-        X(maximum, MAXIMUM) X(minimum, MINIMUM) X(fmax, FMAX) X(fmin, FMIN) X(eq, EQUAL)       \
-            X(ne, NOT_EQUAL) X(lt, LESS) X(le, LESS_EQUAL) X(gt, GREATER) X(ge, GREATER_EQUAL) \
-                X(not_equal, NOT_EQUAL) X(less, LESS) X(less_equal, LESS_EQUAL)                \
-                    X(greater, GREATER) X(greater_equal, GREATER_EQUAL)                        \
-                        X(logical_and, LOGICAL_AND) X(logical_or, LOGICAL_OR)                  \
-                            X(logical_xor, LOGICAL_XOR) X(bitwise_and, BITWISE_AND)            \
-                                X(bitwise_or, BITWISE_OR) X(bitwise_xor, BITWISE_XOR)          \
-                                    X(bitwise_left_shift, LEFT_SHIFT)                          \
-                                        X(bitwise_right_shift, RIGHT_SHIFT) X(copysign, COPYSIGN)
+#define BINARY_OPS(X)                                                                             \
+    X(true_divide, DIVIDE)                                                                        \
+    X(floor_divide, FLOOR_DIVIDE)                                                                 \
+    X(remainder, REMAINDER)                                                                       \
+    X(fmod, FMOD) X(pow, POWER) X(mul, MULTIPLY) X(multiply, MULTIPLY) X(maximum, MAXIMUM)        \
+        X(minimum, MINIMUM) X(fmax, FMAX) X(fmin, FMIN) X(eq, EQUAL) X(ne, NOT_EQUAL) X(lt, LESS) \
+            X(le, LESS_EQUAL) X(gt, GREATER) X(ge, GREATER_EQUAL) X(not_equal, NOT_EQUAL)         \
+                X(less, LESS) X(less_equal, LESS_EQUAL) X(greater, GREATER)                       \
+                    X(greater_equal, GREATER_EQUAL) X(logical_and, LOGICAL_AND)                   \
+                        X(logical_or, LOGICAL_OR) X(logical_xor, LOGICAL_XOR)                     \
+                            X(bitwise_and, BITWISE_AND) X(bitwise_or, BITWISE_OR)                 \
+                                X(bitwise_xor, BITWISE_XOR) X(bitwise_left_shift, LEFT_SHIFT)     \
+                                    X(bitwise_right_shift, RIGHT_SHIFT) X(copysign, COPYSIGN)
 
 #define X(name, op)                                                                         \
     static PyObject *op_##name(PyObject **v) { return binary(OP_##op, v[0], v[1], #name); } \
@@ -234,7 +235,8 @@ TENSOR_OP(sub, op_sub, 2, 2, "input", "other", "alpha")
 TENSOR_OP(subtract, op_sub, 2, 2, "input", "other", "alpha")
 TENSOR_SIGNATURE(add_, 2, 2, "input", "other", "alpha")
 TENSOR_METHOD(add_, op_add_)
-TENSOR_SIGNATURE(sub_, 2, 2, "input", "other", "alpha") TENSOR_METHOD(sub_, op_sub_)
+TENSOR_SIGNATURE(sub_, 2, 2, "input", "other", "alpha")
+TENSOR_METHOD(sub_, op_sub_)
 
     static PyObject *divide(PyObject **v, bool inplace) {
     if (!v[2] || v[2] == Py_None)
@@ -307,7 +309,8 @@ TENSOR_OP(clamp_min, op_clamp_min, 2, 2, "input", "min")
 TENSOR_OP(clamp_max, op_clamp_max, 2, 2, "input", "max")
 TENSOR_SIGNATURE(clamp_, 1, 3, "input", "min", "max")
 TENSOR_METHOD(clamp_, op_clamp_)
-TENSOR_SIGNATURE(clip_, 1, 3, "input", "min", "max") TENSOR_METHOD(clip_, op_clamp_)
+TENSOR_SIGNATURE(clip_, 1, 3, "input", "min", "max")
+TENSOR_METHOD(clip_, op_clamp_)
 
     static PyObject *where(PyObject *condition, PyObject *x, PyObject *y) {
     tensor *c = tensor_arg(condition, "where", "condition", 1);
@@ -422,7 +425,8 @@ TENSOR_SIGNATURE(addcmul_, 3, 3, "input", "tensor1", "tensor2", "value")
 TENSOR_METHOD(addcmul_, op_addcmul_)
 TENSOR_SIGNATURE(addcdiv_, 3, 3, "input", "tensor1", "tensor2", "value")
 TENSOR_METHOD(addcdiv_, op_addcdiv_)
-TENSOR_SIGNATURE(lerp_, 3, 3, "input", "end", "weight") TENSOR_METHOD(lerp_, op_lerp_)
+TENSOR_SIGNATURE(lerp_, 3, 3, "input", "end", "weight")
+TENSOR_METHOD(lerp_, op_lerp_)
 
     /* ---- filling ---- */
 
@@ -441,7 +445,8 @@ static PyObject *method_zero_(PyObject *self, PyObject *unused) {
 static PyObject *op_copy_(PyObject **v) { return fill(v[0], v[1]); }
 TENSOR_SIGNATURE(fill_, 2, 2, "input", "value")
 TENSOR_METHOD(fill_, op_fill_)
-TENSOR_SIGNATURE(copy_, 2, 3, "input", "src", "non_blocking") TENSOR_METHOD(copy_, op_copy_)
+TENSOR_SIGNATURE(copy_, 2, 3, "input", "src", "non_blocking")
+TENSOR_METHOD(copy_, op_copy_)
 
     static PyObject *op_dropout(PyObject **v) { /* input, p, training, channels */
     SELF(v, "dropout");

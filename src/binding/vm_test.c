@@ -43,7 +43,8 @@ static device *find_device(int threads) {
         PyErr_SetString(PyExc_ValueError, "threads");
         return NULL;
     }
-    if (devices[threads] == NULL && device_cpu_new(threads, &devices[threads]) != SIMT_OK) raise_status();
+    if (devices[threads] == NULL && device_cpu_new(threads, &devices[threads]) != SIMT_OK)
+        raise_status();
     return devices[threads];
 }
 
@@ -75,16 +76,20 @@ static bool read_scalar(PyObject *o, ir_type type, uint64_t *slot) {
     double x = PyFloat_AsDouble(o);
     float f = (float)x;
     if (PyErr_Occurred() != NULL) return false;
-    if (type == IR_F64) memcpy(slot, &x, sizeof x);
-    else if (type == IR_F32) memcpy(slot, &f, sizeof f);
-    else *slot = type == IR_F16 ? float_to_half(f) : float_to_bfloat(f);
+    if (type == IR_F64)
+        memcpy(slot, &x, sizeof x);
+    else if (type == IR_F32)
+        memcpy(slot, &f, sizeof f);
+    else
+        *slot = type == IR_F16 ? float_to_half(f) : float_to_bfloat(f);
     return true;
 }
 
 static bool read_arguments(const ir_func *f, PyObject *args, arguments *a) {
     Py_ssize_t n = PySequence_Size(args);
     if (n != (Py_ssize_t)f->body.nparams || n > MOST_ARGS) {
-        if (PyErr_Occurred() == NULL) PyErr_Format(PyExc_TypeError, "the kernel has %u parameters", f->body.nparams);
+        if (PyErr_Occurred() == NULL)
+            PyErr_Format(PyExc_TypeError, "the kernel has %u parameters", f->body.nparams);
         return false;
     }
     for (Py_ssize_t i = 0; i < n; i++) {
@@ -106,20 +111,26 @@ static bool read_arguments(const ir_func *f, PyObject *args, arguments *a) {
 }
 
 static PyObject *raise_fault(const code *c, const code_fault *f) {
-    PyErr_Format(PyExc_IndexError, "kernel %s: fault %u, line %u, block %llu, thread %u, values %lld %lld %lld %lld", c->name,
-                 f->number, f->line, (unsigned long long)f->block, f->thread, (long long)f->values[0], (long long)f->values[1],
-                 (long long)f->values[2], (long long)f->values[3]);
+    PyErr_Format(PyExc_IndexError,
+                 "kernel %s: fault %u, line %u, block %llu, thread %u, values %lld %lld %lld %lld",
+                 c->name, f->number, f->line, (unsigned long long)f->block, f->thread,
+                 (long long)f->values[0], (long long)f->values[1], (long long)f->values[2],
+                 (long long)f->values[3]);
     return NULL;
 }
 
-static simt_status run_in_steps(const code *c, const code_launch *launch, int64_t most, code_fault *fault) {
+static simt_status run_in_steps(const code *c, const code_launch *launch, int64_t most,
+                                code_fault *fault) {
     void *frame = NULL;
-    if (posix_memalign(&frame, 64, c->frame_bytes + launch->shared_bytes + 64) != 0) return status_fail(SIMT_ERR_MEMORY, "frame");
+    if (posix_memalign(&frame, 64, c->frame_bytes + launch->shared_bytes + 64) != 0)
+        return status_fail(SIMT_ERR_MEMORY, "frame");
     memset(frame, 0, 64);
     uint64_t n = (uint64_t)launch->grid[0] * launch->grid[1] * launch->grid[2];
     for (uint64_t b = 0; b < n; b++) {
         bool resume = false;
-        for (int64_t budget = most; c->run(c, launch, frame, b, resume, &budget, fault) == CODE_YIELD; budget = most) resume = true;
+        for (int64_t budget = most;
+             c->run(c, launch, frame, b, resume, &budget, fault) == CODE_YIELD; budget = most)
+            resume = true;
     }
     free(frame);
     return SIMT_OK;
@@ -137,24 +148,24 @@ typedef struct run_options {
     long long budget, repeat;
 } run_options;
 
-static PyObject *launch_code(const code *c, device *d, const uint64_t *slots, const run_options *o) {
+static PyObject *launch_code(const code *c, device *d, const uint64_t *slots,
+                             const run_options *o) {
     code_launch launch = {.args = slots, .shared_bytes = o->shared};
     memcpy(launch.grid, o->grid, sizeof launch.grid);
     memcpy(launch.block, o->block, sizeof launch.block);
     code_fault fault = {0};
     simt_status status = SIMT_OK;
     uint64_t best = UINT64_MAX;
-    Py_BEGIN_ALLOW_THREADS
-    for (long long i = 0; i <= o->repeat && status == SIMT_OK; i++) {
+    Py_BEGIN_ALLOW_THREADS for (long long i = 0; i <= o->repeat && status == SIMT_OK; i++) {
         uint64_t start = now_ns();
         int inner = o->repeat > 1000 ? 100 : 1;
         for (int k = 0; k < inner && status == SIMT_OK; k++)
-            status = o->budget > 0 ? run_in_steps(c, &launch, o->budget, &fault) : d->launch(d, c, &launch, &fault);
+            status = o->budget > 0 ? run_in_steps(c, &launch, o->budget, &fault)
+                                   : d->launch(d, c, &launch, &fault);
         uint64_t ns = (now_ns() - start) / (uint64_t)inner;
         best = ns < best ? ns : best;
     }
-    Py_END_ALLOW_THREADS
-    if (status != SIMT_OK) return raise_status();
+    Py_END_ALLOW_THREADS if (status != SIMT_OK) return raise_status();
     if (fault.set) return raise_fault(c, &fault);
     if (o->repeat > 0) return PyLong_FromUnsignedLongLong(best);
     Py_RETURN_NONE;
@@ -169,14 +180,16 @@ static simt_status prepare(ir_func *f, bool optimize, bool contract) {
 }
 
 static PyObject *ir_run(PyObject *self, PyObject *positional, PyObject *named) {
-    static char *names[] = {"text", "grid", "block", "args", "shared", "optimize", "contract", "isa", "threads", "max_budget", "repeat", NULL};
+    static char *names[] = {"text",     "grid", "block",   "args",       "shared", "optimize",
+                            "contract", "isa",  "threads", "max_budget", "repeat", NULL};
     const char *text, *isa = NULL;
     PyObject *grid, *block, *args, *budget = Py_None, *threads = Py_None;
     int optimize = 1, contract = 0;
     Py_ssize_t shared = 0;
     run_options o = {0};
-    if (!PyArg_ParseTupleAndKeywords(positional, named, "sOOO|nppzOOL", names, &text, &grid, &block, &args, &shared, &optimize,
-                                     &contract, &isa, &threads, &budget, &o.repeat))
+    if (!PyArg_ParseTupleAndKeywords(positional, named, "sOOO|nppzOOL", names, &text, &grid, &block,
+                                     &args, &shared, &optimize, &contract, &isa, &threads, &budget,
+                                     &o.repeat))
         return NULL;
     if (!read_dims(grid, o.grid) || !read_dims(block, o.block)) return NULL;
     o.shared = (size_t)shared;
@@ -192,8 +205,10 @@ static PyObject *ir_run(PyObject *self, PyObject *positional, PyObject *named) {
     simt_status status = ir_parse(text, &f);
     if (status == SIMT_OK) status = prepare(f, optimize != 0, contract != 0);
     if (status == SIMT_OK) status = backend_vm.compile(f, &b, &c);
-    if (status != SIMT_OK) raise_status();
-    else if (read_arguments(f, args, &a)) result = launch_code(c, d, a.slots, &o);
+    if (status != SIMT_OK)
+        raise_status();
+    else if (read_arguments(f, args, &a))
+        result = launch_code(c, d, a.slots, &o);
     release_arguments(&a);
     if (c != NULL) c->destroy(c);
     if (f != NULL) ir_func_free(f);
@@ -216,8 +231,9 @@ static PyObject *memory_probe(PyObject *self, PyObject *argument) {
     if (d->alloc(d, bytes, &second) != SIMT_OK) return raise_status();
     d->free(d, second, bytes);
     (void)self;
-    return Py_BuildValue("KKKK", (unsigned long long)(uintptr_t)first, (unsigned long long)(uintptr_t)second,
-                         (unsigned long long)in_use, (unsigned long long)cached);
+    return Py_BuildValue("KKKK", (unsigned long long)(uintptr_t)first,
+                         (unsigned long long)(uintptr_t)second, (unsigned long long)in_use,
+                         (unsigned long long)cached);
 }
 
 /* memory_ns(bytes) -> ns of one take and give back */
@@ -236,8 +252,10 @@ static PyObject *memory_ns(PyObject *self, PyObject *argument) {
 }
 
 static PyMethodDef methods[] = {
-    {"ir_run", (PyCFunction)(void (*)(void))ir_run, METH_VARARGS | METH_KEYWORDS, "Compiles and launches printed IR (for tests)."},
-    {"memory_probe", memory_probe, METH_O, "Takes, gives back and takes device memory (for tests)."},
+    {"ir_run", (PyCFunction)(void (*)(void))ir_run, METH_VARARGS | METH_KEYWORDS,
+     "Compiles and launches printed IR (for tests)."},
+    {"memory_probe", memory_probe, METH_O,
+     "Takes, gives back and takes device memory (for tests)."},
     {"memory_ns", memory_ns, METH_O, "Time of taking and giving back device memory (for tests)."},
     {NULL, NULL, 0, NULL},
 };

@@ -35,7 +35,8 @@ ir_value *emit_cast(ir_builder *b, ir_value *v, dtype from, dtype to) {
         }
         return ir_cast(b, dtype_bytes(from) < dtype_bytes(to) ? IR_FPEXT : IR_FPTRUNC, target, v);
     }
-    if (from_float) return ir_cast(b, dtype_is_signed(to) ? IR_CVT_NUMPY_S : IR_CVT_NUMPY_U, target, v);
+    if (from_float)
+        return ir_cast(b, dtype_is_signed(to) ? IR_CVT_NUMPY_S : IR_CVT_NUMPY_U, target, v);
     if (to_float) return ir_cast(b, dtype_is_signed(from) ? IR_SITOFP : IR_UITOFP, target, v);
     if (from == DT_BOOL) return ir_cast(b, IR_ZEXT, target, v);
     if (dtype_bytes(from) == dtype_bytes(to)) return v; /* signedness is in the operations */
@@ -76,7 +77,9 @@ static ir_value *compare(ir_builder *b, array_op op, dtype dt, ir_value *x, ir_v
     return ir_binary(b, spell(w, dt), x, y);
 }
 
-static ir_value *both(ir_builder *b, ir_value *x, ir_value *y) { return ir_binary(b, IR_AND, x, y); }
+static ir_value *both(ir_builder *b, ir_value *x, ir_value *y) {
+    return ir_binary(b, IR_AND, x, y);
+}
 
 /* NumPy's npy_divmod: Python's floor division of floats, with the signed zeros it gives. */
 static ir_value *float_divmod(ir_builder *b, dtype dt, ir_value *x, ir_value *y, bool quotient) {
@@ -84,7 +87,8 @@ static ir_value *float_divmod(ir_builder *b, dtype dt, ir_value *x, ir_value *y,
     ir_value *mod = ir_binary(b, IR_FREM, x, y);
     ir_value *div = ir_binary(b, IR_FDIV, ir_binary(b, IR_FSUB, x, mod), y);
     ir_value *nonzero = ir_binary(b, IR_FNE, mod, zero);
-    ir_value *differ = ir_binary(b, IR_NE, ir_binary(b, IR_FLT, y, zero), ir_binary(b, IR_FLT, mod, zero));
+    ir_value *differ =
+        ir_binary(b, IR_NE, ir_binary(b, IR_FLT, y, zero), ir_binary(b, IR_FLT, mod, zero));
     ir_value *adjust = both(b, nonzero, differ);
     if (!quotient) {
         ir_value *fixed = ir_select(b, adjust, ir_binary(b, IR_FADD, mod, y), mod);
@@ -97,7 +101,8 @@ static ir_value *float_divmod(ir_builder *b, dtype dt, ir_value *x, ir_value *y,
     ir_value *close = ir_binary(b, IR_FLT, number(b, dt, 0.5), ir_binary(b, IR_FSUB, div, down));
     down = ir_select(b, close, ir_binary(b, IR_FADD, down, one), down);
     ir_value *plain = ir_binary(b, IR_FDIV, x, y);
-    down = ir_select(b, ir_binary(b, IR_FNE, div, zero), down, ir_binary(b, IR_FCOPYSIGN, zero, plain));
+    down = ir_select(b, ir_binary(b, IR_FNE, div, zero), down,
+                     ir_binary(b, IR_FCOPYSIGN, zero, plain));
     return ir_select(b, ir_binary(b, IR_FEQ, y, zero), plain, down);
 }
 
@@ -137,7 +142,8 @@ static ir_value *integer_power(ir_builder *b, dtype dt, ir_value *x, ir_value *n
     if (!dtype_is_signed(dt)) return power;
     ir_value *minus = number(b, dt, -1);
     ir_value *odd_n = ir_binary(b, IR_NE, ir_binary(b, IR_AND, n, one), zero);
-    ir_value *inverse = ir_select(b, ir_binary(b, IR_EQ, x, minus), ir_select(b, odd_n, minus, one), zero);
+    ir_value *inverse =
+        ir_select(b, ir_binary(b, IR_EQ, x, minus), ir_select(b, odd_n, minus, one), zero);
     inverse = ir_select(b, ir_binary(b, IR_EQ, x, one), one, inverse);
     return ir_select(b, ir_binary(b, IR_LT_S, n, zero), inverse, power);
 }
@@ -147,7 +153,8 @@ static ir_value *sign(ir_builder *b, dtype dt, ir_value *x) {
     if (!dtype_is_float(dt) && !dtype_is_signed(dt))
         return ir_select(b, ir_binary(b, IR_NE, x, zero), one, zero);
     ir_value *rest = zero;
-    if (dtype_is_float(dt)) rest = ir_select(b, ir_binary(b, IR_FEQ, x, zero), zero, x); /* NaN stays */
+    if (dtype_is_float(dt))
+        rest = ir_select(b, ir_binary(b, IR_FEQ, x, zero), zero, x); /* NaN stays */
     rest = ir_select(b, compare(b, OP_LESS, dt, x, zero), number(b, dt, -1), rest);
     return ir_select(b, compare(b, OP_GREATER, dt, x, zero), one, rest);
 }
@@ -206,34 +213,49 @@ static const spelling one_op[ARRAY_OP_COUNT] = {
 };
 
 static ir_op rounding_op(array_op op) {
-    return op == OP_FLOOR ? IR_FFLOOR : op == OP_CEIL ? IR_FCEIL : op == OP_RINT ? IR_FRINT : IR_FTRUNC;
+    return op == OP_FLOOR  ? IR_FFLOOR
+           : op == OP_CEIL ? IR_FCEIL
+           : op == OP_RINT ? IR_FRINT
+                           : IR_FTRUNC;
 }
 
 /* NULL: the row is none of the primitive ones. */
 static ir_value *emit_primitive(ir_builder *b, array_op op, dtype dt, ir_value *const *a) {
     bool is_float = dtype_is_float(dt);
     switch (op) {
-    case OP_EQUAL: case OP_NOT_EQUAL: case OP_LESS: case OP_LESS_EQUAL: case OP_GREATER: case OP_GREATER_EQUAL:
-        return compare(b, op, dt, a[0], a[1]);
-    case OP_FLOOR_DIVIDE: case OP_REMAINDER: {
+    case OP_EQUAL:
+    case OP_NOT_EQUAL:
+    case OP_LESS:
+    case OP_LESS_EQUAL:
+    case OP_GREATER:
+    case OP_GREATER_EQUAL: return compare(b, op, dt, a[0], a[1]);
+    case OP_FLOOR_DIVIDE:
+    case OP_REMAINDER: {
         bool quotient = op == OP_FLOOR_DIVIDE;
-        return is_float ? float_divmod(b, dt, a[0], a[1], quotient) : integer_divmod(b, dt, a[0], a[1], quotient);
+        return is_float ? float_divmod(b, dt, a[0], a[1], quotient)
+                        : integer_divmod(b, dt, a[0], a[1], quotient);
     }
-    case OP_POWER: return is_float ? ir_binary(b, IR_POW, a[0], a[1]) : integer_power(b, dt, a[0], a[1]);
+    case OP_POWER:
+        return is_float ? ir_binary(b, IR_POW, a[0], a[1]) : integer_power(b, dt, a[0], a[1]);
     case OP_NEGATIVE: return negate(b, dt, a[0]);
-    case OP_POSITIVE: case OP_COPY: return a[0];
+    case OP_POSITIVE:
+    case OP_COPY: return a[0];
     case OP_ABSOLUTE: return absolute(b, dt, a[0]);
     case OP_SIGN: return sign(b, dt, a[0]);
-    case OP_FLOOR: case OP_CEIL: case OP_RINT: case OP_TRUNC:
-        return is_float ? ir_unary(b, rounding_op(op), a[0]) : a[0];
-    case OP_ISINF: case OP_ISFINITE: return infinite(b, op, dt, a[0]);
+    case OP_FLOOR:
+    case OP_CEIL:
+    case OP_RINT:
+    case OP_TRUNC: return is_float ? ir_unary(b, rounding_op(op), a[0]) : a[0];
+    case OP_ISINF:
+    case OP_ISFINITE: return infinite(b, op, dt, a[0]);
     case OP_SIGNBIT: return sign_bit(b, dt, a[0]);
     case OP_WHERE: return ir_select(b, a[0], a[1], a[2]);
     default: break;
     }
     spelling w = one_op[op];
     if (w.f == 0 && w.s == 0) return NULL; /* no row in the table above: op 0 is const */
-    return array_op_table[op].arity == 1 ? ir_unary(b, spell(w, dt), a[0]) : ir_binary(b, spell(w, dt), a[0], a[1]);
+    return array_op_table[op].arity == 1 ? ir_unary(b, spell(w, dt), a[0])
+                                         : ir_binary(b, spell(w, dt), a[0], a[1]);
 }
 
 /* ---- formulas ---- */
@@ -243,13 +265,17 @@ typedef struct typed {
     dtype dt;
 } typed;
 
-static typed emit_formula(ir_builder *b, arena *mem, const formula *f, dtype dt, const emit_element *e);
+static typed emit_formula(ir_builder *b, arena *mem, const formula *f, dtype dt,
+                          const emit_element *e);
 
-static typed emit_call(ir_builder *b, arena *mem, array_op op, dtype dt, const typed *args, int nargs) {
+static typed emit_call(ir_builder *b, arena *mem, array_op op, dtype dt, const typed *args,
+                       int nargs) {
     ir_value *values[3] = {0};
     bool condition_first = op == OP_WHERE;
     for (int i = 0; i < nargs; i++) {
-        dtype want = condition_first && i == 0 ? DT_BOOL : array_op_table[op].dtypes == 'L' ? DT_BOOL : dt;
+        dtype want = condition_first && i == 0          ? DT_BOOL
+                     : array_op_table[op].dtypes == 'L' ? DT_BOOL
+                                                        : dt;
         values[i] = emit_cast(b, args[i].v, args[i].dt, want);
     }
     char rule = array_op_table[op].dtypes;
@@ -265,10 +291,12 @@ static typed emit_call(ir_builder *b, arena *mem, array_op op, dtype dt, const t
     return emit_formula(b, mem, f, dt, &inner);
 }
 
-static typed emit_formula(ir_builder *b, arena *mem, const formula *f, dtype dt, const emit_element *e) {
+static typed emit_formula(ir_builder *b, arena *mem, const formula *f, dtype dt,
+                          const emit_element *e) {
     if (f->kind == FORMULA_NUMBER) return (typed){number(b, dt, f->number), dt};
     if (f->kind == FORMULA_VARIABLE) {
-        ir_value *v = f->variable >= FORMULA_S0 ? e->scalars[f->variable - FORMULA_S0] : e->args[f->variable];
+        ir_value *v =
+            f->variable >= FORMULA_S0 ? e->scalars[f->variable - FORMULA_S0] : e->args[f->variable];
         return (typed){v, dt};
     }
     typed args[3];
@@ -303,27 +331,33 @@ static ir_value *plus(ir_builder *b, ir_value *index, int64_t k) {
 static ir_value *uniform_f64(ir_builder *b, ir_value *seed, ir_value *index) {
     ir_value *high = ir_cast(b, IR_ZEXT, IR_I64, philox_word(b, seed, index));
     ir_value *low = ir_cast(b, IR_ZEXT, IR_I64, philox_word(b, seed, plus(b, index, 1)));
-    high = ir_binary(b, IR_SHL, ir_binary(b, IR_SHR_U, high, ir_const_int(b, IR_I64, 5)), ir_const_int(b, IR_I64, 26));
+    high = ir_binary(b, IR_SHL, ir_binary(b, IR_SHR_U, high, ir_const_int(b, IR_I64, 5)),
+                     ir_const_int(b, IR_I64, 26));
     low = ir_binary(b, IR_SHR_U, low, ir_const_int(b, IR_I64, 6));
     ir_value *bits = ir_cast(b, IR_SITOFP, IR_F64, ir_binary(b, IR_OR, high, low));
     return ir_binary(b, IR_FMUL, bits, ir_const_float(b, IR_F64, 0x1p-53));
 }
 
 static ir_value *uniform_f32(ir_builder *b, ir_value *seed, ir_value *index) {
-    ir_value *bits = ir_binary(b, IR_SHR_U, philox_word(b, seed, index), ir_const_int(b, IR_I32, 8));
-    return ir_binary(b, IR_FMUL, ir_cast(b, IR_SITOFP, IR_F32, bits), ir_const_float(b, IR_F32, 0x1p-24));
+    ir_value *bits =
+        ir_binary(b, IR_SHR_U, philox_word(b, seed, index), ir_const_int(b, IR_I32, 8));
+    return ir_binary(b, IR_FMUL, ir_cast(b, IR_SITOFP, IR_F32, bits),
+                     ir_const_float(b, IR_F32, 0x1p-24));
 }
 
 /* Box and Muller (1958): elements 2k and 2k+1 are the cosine and the sine of one pair. */
-static ir_value *normal(ir_builder *b, bool wide, ir_value *seed, ir_value *offset, ir_value *index) {
+static ir_value *normal(ir_builder *b, bool wide, ir_value *seed, ir_value *offset,
+                        ir_value *index) {
     ir_type type = wide ? IR_F64 : IR_F32;
     ir_value *one = ir_const_int(b, IR_I64, 1);
-    ir_value *odd = ir_binary(b, IR_NE, ir_binary(b, IR_AND, index, one), ir_const_int(b, IR_I64, 0));
+    ir_value *odd =
+        ir_binary(b, IR_NE, ir_binary(b, IR_AND, index, one), ir_const_int(b, IR_I64, 0));
     ir_value *first = ir_binary(b, IR_AND, index, ir_const_int(b, IR_I64, -2));
     if (wide) first = ir_binary(b, IR_SHL, first, one); /* two words for each number */
     first = ir_binary(b, IR_ADD, first, offset);
     ir_value *u = wide ? uniform_f64(b, seed, first) : uniform_f32(b, seed, first);
-    ir_value *v = wide ? uniform_f64(b, seed, plus(b, first, 2)) : uniform_f32(b, seed, plus(b, first, 1));
+    ir_value *v =
+        wide ? uniform_f64(b, seed, plus(b, first, 2)) : uniform_f32(b, seed, plus(b, first, 1));
     u = ir_binary(b, IR_FSUB, ir_const_float(b, type, 1), u); /* (0, 1] */
     ir_value *radius = ir_unary(b, IR_LOG, u);
     radius = ir_unary(b, IR_FSQRT, ir_binary(b, IR_FMUL, radius, ir_const_float(b, type, -2)));
@@ -359,18 +393,23 @@ static ir_value *emit_random(ir_builder *b, const graph_node *node, const emit_e
     } else {
         if (wide) index = ir_binary(b, IR_SHL, index, ir_const_int(b, IR_I64, 1));
         index = ir_binary(b, IR_ADD, index, offset);
-        v = made == DT_U32 ? philox_word(b, seed, index) : wide ? uniform_f64(b, seed, index) : uniform_f32(b, seed, index);
+        v = made == DT_U32 ? philox_word(b, seed, index)
+            : wide         ? uniform_f64(b, seed, index)
+                           : uniform_f32(b, seed, index);
     }
     return emit_cast(b, v, made, node->out.dt);
 }
 
-ir_value *emit_elementwise(ir_builder *b, arena *mem, const graph_node *node, const emit_element *e) {
+ir_value *emit_elementwise(ir_builder *b, arena *mem, const graph_node *node,
+                           const emit_element *e) {
     dtype dt = node->compute, out = node->out.dt;
     switch (node->op) {
     case OP_FULL: return emit_cast(b, e->scalars[0], dt, out);
     case OP_IOTA: return emit_iota(b, node, e);
     case OP_IOTA_AXIS: return emit_iota_axis(b, node, e);
-    case OP_RANDOM_BITS: case OP_RANDOM_UNIFORM: case OP_RANDOM_NORMAL: return emit_random(b, node, e);
+    case OP_RANDOM_BITS:
+    case OP_RANDOM_UNIFORM:
+    case OP_RANDOM_NORMAL: return emit_random(b, node, e);
     case OP_CAST: return emit_cast(b, e->args[0], dt, out);
     default: break;
     }
@@ -385,7 +424,8 @@ ir_value *emit_elementwise(ir_builder *b, arena *mem, const graph_node *node, co
     if (array_op_table[node->op].expansion[0]) {
         formula *f;
         emit_element inner = *e;
-        for (int i = 0; i < node->nin; i++) inner.args[i] = emit_cast(b, args[i].v, args[i].dt, work);
+        for (int i = 0; i < node->nin; i++)
+            inner.args[i] = emit_cast(b, args[i].v, args[i].dt, work);
         for (int i = 0; i < node->nscalars; i++)
             if (e->scalars[i]) inner.scalars[i] = emit_cast(b, e->scalars[i], dt, work);
         if (formula_parse(array_op_table[node->op].expansion, mem, &f) != SIMT_OK) {
@@ -404,8 +444,10 @@ ir_value *emit_elementwise(ir_builder *b, arena *mem, const graph_node *node, co
 
 static dtype accumulator_dtype(const graph_node *node) {
     switch (node->op) {
-    case OP_ANY: case OP_ALL: return DT_BOOL;
-    case OP_SUM: case OP_PROD: {
+    case OP_ANY:
+    case OP_ALL: return DT_BOOL;
+    case OP_SUM:
+    case OP_PROD: {
         dtype dt = node->out.dt;
         return dtype_is_float(dt) && dtype_bytes(dt) == 2 ? DT_F32 : dt == DT_BOOL ? DT_BOOL : dt;
     }
@@ -413,7 +455,9 @@ static dtype accumulator_dtype(const graph_node *node) {
     }
 }
 
-static bool has_position(const graph_node *node) { return node->op == OP_ARGMAX || node->op == OP_ARGMIN; }
+static bool has_position(const graph_node *node) {
+    return node->op == OP_ARGMAX || node->op == OP_ARGMIN;
+}
 
 emit_accumulator emit_reduction_type(const graph_node *node) {
     return (emit_accumulator){has_position(node) ? 2 : 1, {accumulator_dtype(node), DT_I64}};
@@ -425,37 +469,43 @@ static ir_value *extreme(ir_builder *b, dtype dt, bool largest) {
     if (dt == DT_BOOL) return ir_const_int(b, IR_I1, largest);
     unsigned bits = (unsigned)dtype_bytes(dt) * 8;
     uint64_t ones = bits == 64 ? ~0ull : (1ull << bits) - 1;
-    uint64_t value = dtype_is_signed(dt) ? (largest ? ones >> 1 : (ones >> 1) + 1) : (largest ? ones : 0);
+    uint64_t value =
+        dtype_is_signed(dt) ? (largest ? ones >> 1 : (ones >> 1) + 1) : (largest ? ones : 0);
     return ir_const_bits(b, emit_type(dt), value);
 }
 
 void emit_reduction_identity(ir_builder *b, const graph_node *node, ir_value *acc[2]) {
     dtype dt = accumulator_dtype(node);
     switch (node->op) {
-    case OP_SUM: acc[0] = number(b, dt, dtype_is_float(dt) ? -0.0 : 0); break; /* -0 + x is x, also for -0 */
+    case OP_SUM:
+        acc[0] = number(b, dt, dtype_is_float(dt) ? -0.0 : 0);
+        break; /* -0 + x is x, also for -0 */
     case OP_PROD: acc[0] = number(b, dt, 1); break;
     case OP_ANY: acc[0] = number(b, dt, 0); break;
     case OP_ALL: acc[0] = number(b, dt, 1); break;
-    case OP_MAX: case OP_ARGMAX: acc[0] = extreme(b, dt, false); break;
+    case OP_MAX:
+    case OP_ARGMAX: acc[0] = extreme(b, dt, false); break;
     default: acc[0] = extreme(b, dt, true); break;
     }
     /* a position after all others: any element, even an equal one, comes before it */
     acc[1] = has_position(node) ? ir_const_int(b, IR_I64, INT64_MAX) : NULL;
 }
 
-void emit_reduction_element(ir_builder *b, const graph_node *node, ir_value *value, ir_value *position,
-                            ir_value *acc[2]) {
+void emit_reduction_element(ir_builder *b, const graph_node *node, ir_value *value,
+                            ir_value *position, ir_value *acc[2]) {
     acc[0] = emit_cast(b, value, node->in[0].dt, accumulator_dtype(node));
     acc[1] = has_position(node) ? position : NULL;
 }
 
 /* NumPy's argmax: NaN beats all, the first of equals wins. */
-static void combine_position(ir_builder *b, const graph_node *node, dtype dt, ir_value *acc[2], ir_value *const other[2]) {
+static void combine_position(ir_builder *b, const graph_node *node, dtype dt, ir_value *acc[2],
+                             ir_value *const other[2]) {
     array_op better_op = node->op == OP_ARGMAX ? OP_GREATER : OP_LESS;
     ir_value *better = compare(b, better_op, dt, other[0], acc[0]);
     ir_value *same = compare(b, OP_EQUAL, dt, other[0], acc[0]);
     if (dtype_is_float(dt)) {
-        ir_value *other_nan = ir_binary(b, IR_FNE, other[0], other[0]), *acc_nan = ir_binary(b, IR_FNE, acc[0], acc[0]);
+        ir_value *other_nan = ir_binary(b, IR_FNE, other[0], other[0]),
+                 *acc_nan = ir_binary(b, IR_FNE, acc[0], acc[0]);
         better = ir_binary(b, IR_OR, better, both(b, other_nan, ir_unary(b, IR_NOT, acc_nan)));
         same = ir_binary(b, IR_OR, same, both(b, other_nan, acc_nan));
     }
@@ -465,7 +515,8 @@ static void combine_position(ir_builder *b, const graph_node *node, dtype dt, ir
     acc[1] = ir_select(b, take, other[1], acc[1]);
 }
 
-void emit_reduction_combine(ir_builder *b, const graph_node *node, ir_value *acc[2], ir_value *const other[2]) {
+void emit_reduction_combine(ir_builder *b, const graph_node *node, ir_value *acc[2],
+                            ir_value *const other[2]) {
     dtype dt = accumulator_dtype(node);
     array_op op;
     switch (node->op) {

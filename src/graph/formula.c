@@ -97,9 +97,12 @@ static formula *parse_product(parser *p) {
     formula *left = parse_unary(p);
     for (;;) {
         if (p->failed) return NULL;
-        if (take(p, "*")) left = call(p, OP_MULTIPLY, left, parse_unary(p));
-        else if (take(p, "/")) left = call(p, OP_DIVIDE, left, parse_unary(p));
-        else return left;
+        if (take(p, "*"))
+            left = call(p, OP_MULTIPLY, left, parse_unary(p));
+        else if (take(p, "/"))
+            left = call(p, OP_DIVIDE, left, parse_unary(p));
+        else
+            return left;
     }
 }
 
@@ -107,9 +110,12 @@ static formula *parse_sum(parser *p) {
     formula *left = parse_product(p);
     for (;;) {
         if (p->failed) return NULL;
-        if (take(p, "+")) left = call(p, OP_ADD, left, parse_product(p));
-        else if (take(p, "-")) left = call(p, OP_SUBTRACT, left, parse_product(p));
-        else return left;
+        if (take(p, "+"))
+            left = call(p, OP_ADD, left, parse_product(p));
+        else if (take(p, "-"))
+            left = call(p, OP_SUBTRACT, left, parse_product(p));
+        else
+            return left;
     }
 }
 
@@ -130,7 +136,8 @@ simt_status formula_parse(const char *text, arena *mem, formula **out) {
     *out = parse_compare(&p);
     skip_space(&p);
     if (p.failed || *p.at)
-        return status_fail(SIMT_ERR_INTERNAL, "formula '%s' of the operation table: error at '%s'", text, p.at);
+        return status_fail(SIMT_ERR_INTERNAL, "formula '%s' of the operation table: error at '%s'",
+                           text, p.at);
     return SIMT_OK;
 }
 

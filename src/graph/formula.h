@@ -15,7 +15,15 @@
 typedef enum formula_kind { FORMULA_NUMBER, FORMULA_VARIABLE, FORMULA_CALL } formula_kind;
 /* Variables, also as bits of formula_variables (1u << variable). */
 typedef enum formula_variable {
-    FORMULA_A, FORMULA_B, FORMULA_C, FORMULA_G, FORMULA_Y, FORMULA_S0, FORMULA_S1, FORMULA_S2, FORMULA_S3
+    FORMULA_A,
+    FORMULA_B,
+    FORMULA_C,
+    FORMULA_G,
+    FORMULA_Y,
+    FORMULA_S0,
+    FORMULA_S1,
+    FORMULA_S2,
+    FORMULA_S3
 } formula_variable;
 
 typedef struct formula formula;

@@ -60,7 +60,9 @@ static bool node_is_flat(const graph_node *n) {
     int64_t size = graph_view_size(space);
     if (n->op == OP_IOTA_AXIS || array_op_table[n->op].kind != OP_KIND_EW) return false;
     for (int k = 0; k < n->nin; k++)
-        if (n->scalar[k] < 0 && (!graph_view_contiguous(&n->in[k]) || graph_view_size(&n->in[k]) != size)) return false;
+        if (n->scalar[k] < 0 &&
+            (!graph_view_contiguous(&n->in[k]) || graph_view_size(&n->in[k]) != size))
+            return false;
     return graph_view_contiguous(&n->out);
 }
 
@@ -72,7 +74,8 @@ static bool aligned(const graph_planning *g, const graph_view *a, const graph_vi
             if (a->shape[d] != 1 && a->strides[d] != b->strides[d]) return false;
         return true;
     }
-    return graph_view_contiguous(a) && graph_view_contiguous(b) && graph_view_size(a) == graph_view_size(b);
+    return graph_view_contiguous(a) && graph_view_contiguous(b) &&
+           graph_view_size(a) == graph_view_size(b);
 }
 
 static bool space_fits(const graph_planning *g, const graph_group *group, uint32_t node) {
@@ -81,7 +84,8 @@ static bool space_fits(const graph_planning *g, const graph_group *group, uint32
     if (group->nnodes >= GROUP_MAX_NODES || group->kind == OP_KIND_CALL) return false;
     bool is_reduction = array_op_table[n->op].kind == OP_KIND_RED;
     bool same = same_shape(group->ndim, group->shape, space->ndim, space->shape);
-    if (is_reduction && group->kind == OP_KIND_RED && group->axes_mask != (uint32_t)n->params[0]) return false;
+    if (is_reduction && group->kind == OP_KIND_RED && group->axes_mask != (uint32_t)n->params[0])
+        return false;
     if (same) return true;
     if (graph_view_size(space) != group->size) return false;
     return g->facts[node].flat || (group->flat && group->kind == OP_KIND_EW);
@@ -146,7 +150,8 @@ static simt_status join_group(graph_planning *g, graph_group *group, uint32_t no
         group->kind = OP_KIND_RED;
         group->axes_mask = (uint32_t)n->params[0];
     }
-    if (group->flat && !g->facts[node].flat) { /* the structured member's shape is the group's now */
+    if (group->flat &&
+        !g->facts[node].flat) { /* the structured member's shape is the group's now */
         const graph_view *space = graph_node_space(n);
         group->flat = false;
         group->ndim = space->ndim;
@@ -163,7 +168,8 @@ static void find_producers(fusing *f) {
         const graph_node *n = &g->plan->nodes[i];
         if (!fact->live) continue;
         bool is_call = array_op_table[n->op].kind == OP_KIND_CALL;
-        fact->stored = is_call || g->plan->buffers[n->out.buffer].kept || g->plan->buffers[n->out.buffer].ready ||
+        fact->stored = is_call || g->plan->buffers[n->out.buffer].kept ||
+                       g->plan->buffers[n->out.buffer].ready ||
                        array_op_table[n->op].kind == OP_KIND_RED;
         for (int k = 0; k < n->nin; k++) fact->producer[k] = -1;
     }
@@ -198,10 +204,12 @@ static void drop_overwritten(graph_planning *g) {
         if (group->kind == OP_KIND_CALL) continue;
         for (uint32_t a = 0; a + 1 < group->nnodes; a++) {
             const graph_node *n = &g->plan->nodes[group->nodes[a]];
-            if (!g->facts[group->nodes[a]].stored || array_op_table[n->op].kind != OP_KIND_EW) continue;
+            if (!g->facts[group->nodes[a]].stored || array_op_table[n->op].kind != OP_KIND_EW)
+                continue;
             for (uint32_t b = a + 1; b < group->nnodes; b++) {
                 const graph_node *later = &g->plan->nodes[group->nodes[b]];
-                if (later->out.buffer == n->out.buffer && array_op_table[later->op].kind == OP_KIND_EW &&
+                if (later->out.buffer == n->out.buffer &&
+                    array_op_table[later->op].kind == OP_KIND_EW &&
                     aligned(g, &later->out, &n->out)) {
                     g->facts[group->nodes[a]].stored = false;
                     break;
@@ -218,7 +226,8 @@ simt_status fuse_program(graph_planning *g) {
     f.last_access = ARENA_ARRAY(&plan->mem, uint32_t, plan->nbuffers + 1);
     g->groups_capacity = plan->nnodes + 1;
     g->groups = ARENA_ARRAY(&plan->mem, graph_group, g->groups_capacity);
-    if (!f.accesses || !f.last_access || !g->groups) return status_fail(SIMT_ERR_MEMORY, "out of memory while planning");
+    if (!f.accesses || !f.last_access || !g->groups)
+        return status_fail(SIMT_ERR_MEMORY, "out of memory while planning");
     mark_live(g);
     for (uint32_t i = 0; i < plan->nnodes; i++) {
         if (!g->facts[i].live) continue;

@@ -16,15 +16,15 @@
 #include "base/status.h"
 #include "ir/ir.h"
 
-#define GRAPH_MAX_NDIM 16
-#define GRAPH_MAX_INPUTS 8
+#define GRAPH_MAX_NDIM    16
+#define GRAPH_MAX_INPUTS  8
 #define GRAPH_MAX_SCALARS 4
-#define GRAPH_MAX_PARAMS 16
+#define GRAPH_MAX_PARAMS  16
 
 typedef enum array_op {
 #define EW(id, name, arity, dtypes, expansion, grad_a, grad_b, grad_c) OP_##id,
-#define RED(id, name, dtypes, grad) OP_##id,
-#define CALL(id, name, inputs, grad) OP_##id,
+#define RED(id, name, dtypes, grad)                                    OP_##id,
+#define CALL(id, name, inputs, grad)                                   OP_##id,
 #include "graph/array_ops.def"
     ARRAY_OP_COUNT
 } array_op;
@@ -51,8 +51,8 @@ typedef struct graph_type {
 } graph_type;
 /* The compute type and the result type of an elementwise row. default_float: PyTorch's default dtype.
  * Failure: SIMT_ERR_TYPE with the face's words (ufunc 'x' not supported for the input types ...). */
-simt_status graph_dtypes(array_op op, graph_face face, const graph_type *in, int nin, dtype default_float,
-                         dtype *compute, dtype *result);
+simt_status graph_dtypes(array_op op, graph_face face, const graph_type *in, int nin,
+                         dtype default_float, dtype *compute, dtype *result);
 simt_status graph_reduce_dtype(array_op op, graph_face face, dtype in, dtype *result);
 /* numpy.broadcast_shapes. Failure: SIMT_ERR_VALUE with NumPy's words, or SIMT_ERR_RUNTIME with PyTorch's. */
 simt_status graph_broadcast(graph_face face, const int64_t *const *shapes, const int *ndims, int n,
@@ -75,33 +75,38 @@ typedef struct graph_node {
     array_op op;
     int nin, nscalars, nparams;
     graph_view in[GRAPH_MAX_INPUTS];
-    int8_t scalar[GRAPH_MAX_INPUTS]; /* -1: in[i] is a view; else the scalar's number in this node */
-    graph_view out;                  /* new buffer (contiguous), or the window written in place */
-    dtype compute;                   /* elementwise: operands are converted to it before, results after */
+    int8_t
+        scalar[GRAPH_MAX_INPUTS]; /* -1: in[i] is a view; else the scalar's number in this node */
+    graph_view out;               /* new buffer (contiguous), or the window written in place */
+    dtype compute; /* elementwise: operands are converted to it before, results after */
     int64_t params[GRAPH_MAX_PARAMS]; /* in the key: reductions: params[0] = bit mask of axes */
-    uint32_t first_scalar, first_offset; /* set by decoding: this node's first ones of the program */
+    uint32_t first_scalar,
+        first_offset; /* set by decoding: this node's first ones of the program */
 } graph_node;
 
 #define GRAPH_WRITTEN 0x80000000u
 typedef struct graph_program {
-    uint64_t *words; /* encoded nodes; with the buffer facts at the end (graph_program_close) the key */
+    uint64_t
+        *words; /* encoded nodes; with the buffer facts at the end (graph_program_close) the key */
     uint32_t nwords, words_capacity;
-    int64_t *offsets;  /* of every view in order of encoding (inputs, then output, node by node) */
+    int64_t *offsets; /* of every view in order of encoding (inputs, then output, node by node) */
     uint32_t noffsets, offsets_capacity;
-    uint32_t *view_buffers, view_buffers_capacity; /* by view: its buffer, | GRAPH_WRITTEN for outputs */
-    uint32_t *first_view, first_view_capacity;     /* scratch of closing */
-    uint32_t buffer_words;                         /* where the buffer facts start in words */
-    uint64_t *scalars; /* bits of the value in the node's compute type (or f64/i64 as the row says) */
+    uint32_t *view_buffers,
+        view_buffers_capacity; /* by view: its buffer, | GRAPH_WRITTEN for outputs */
+    uint32_t *first_view, first_view_capacity; /* scratch of closing */
+    uint32_t buffer_words;                     /* where the buffer facts start in words */
+    uint64_t
+        *scalars; /* bits of the value in the node's compute type (or f64/i64 as the row says) */
     uint32_t nscalars, scalars_capacity;
     uint32_t nnodes, nbuffers;
-    uint64_t hash;     /* of words, kept up to date as nodes are added */
+    uint64_t hash; /* of words, kept up to date as nodes are added */
 } graph_program;
 
 /* Facts of one buffer when the program is closed. */
 typedef struct graph_buffer {
     int64_t bytes;
-    bool ready;    /* has its memory and contents (or memory to be written into) before the program */
-    bool kept;     /* somebody still holds it afterwards: it must be in memory then */
+    bool ready; /* has its memory and contents (or memory to be written into) before the program */
+    bool kept;  /* somebody still holds it afterwards: it must be in memory then */
 } graph_buffer;
 
 void graph_program_init(graph_program *p);
@@ -112,7 +117,8 @@ simt_status graph_program_add(graph_program *p, const graph_node *node, const ui
 /* Appends the facts of buffers 0..n-1; the program is then a key. */
 simt_status graph_program_close(graph_program *p, const graph_buffer *buffers, uint32_t n);
 /* Decodes all nodes (arena memory). */
-simt_status graph_program_decode(const graph_program *p, arena *mem, graph_node **nodes, graph_buffer **buffers);
+simt_status graph_program_decode(const graph_program *p, arena *mem, graph_node **nodes,
+                                 graph_buffer **buffers);
 
 /* ---- the plan ---- */
 
@@ -130,9 +136,9 @@ typedef struct graph_arg {
 
 typedef struct graph_step {
     bool is_call;
-    uint32_t node;       /* is_call: which node */
-    ir_func *func;       /* kernel: taken by the caller (array/ compiles it and sets it NULL) */
-    void *kernel;        /* array/'s compiled kernel */
+    uint32_t node; /* is_call: which node */
+    ir_func *func; /* kernel: taken by the caller (array/ compiles it and sets it NULL) */
+    void *kernel;  /* array/'s compiled kernel */
     uint32_t grid[3], block[3];
     graph_arg *args;
     uint32_t nargs;
@@ -143,13 +149,13 @@ typedef struct graph_step {
 
 typedef struct graph_plan {
     arena mem;
-    graph_node *nodes;       /* decoded; offsets and scalars in them are those of the first run only */
-    graph_buffer *buffers;   /* the program's, then temporaries of the plan (reduction partials) */
+    graph_node *nodes; /* decoded; offsets and scalars in them are those of the first run only */
+    graph_buffer *buffers; /* the program's, then temporaries of the plan (reduction partials) */
     uint32_t nnodes, nbuffers, nprogram_buffers;
     graph_step *steps;
     uint32_t nsteps;
     uint64_t hash;
-    uint64_t *words;         /* copy of the key */
+    uint64_t *words; /* copy of the key */
     uint32_t nwords;
 } graph_plan;
 

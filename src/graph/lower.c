@@ -12,7 +12,7 @@
 #include <string.h>
 
 #define BLOCK_THREADS 1024
-#define TILED_INNER 96 /* inner dimensions of at least this length are tiled */
+#define TILED_INNER   96 /* inner dimensions of at least this length are tiled */
 
 ir_value *lower_i64(ir_builder *b, int64_t value) { return ir_const_int(b, IR_I64, value); }
 
@@ -21,8 +21,8 @@ ir_value *lower_i64(ir_builder *b, int64_t value) { return ir_const_int(b, IR_I6
 uint32_t lower_add_arg(lowering *l, ir_type type, graph_arg arg) {
     for (uint32_t i = 0; i < l->nargs; i++) {
         const graph_arg *a = &l->args[i];
-        if (a->kind == arg.kind && a->index == arg.index && a->offset_index == arg.offset_index && a->add == arg.add &&
-            l->arg_types[i] == type)
+        if (a->kind == arg.kind && a->index == arg.index && a->offset_index == arg.offset_index &&
+            a->add == arg.add && l->arg_types[i] == type)
             return i;
     }
     l->args[l->nargs] = arg;
@@ -72,8 +72,10 @@ static void resolve_node(lowering *l, uint32_t i) {
     for (int k = 0; k < node->nin; k++) {
         n->in_view[k] = n->in_reg[k] = -1;
         if (node->scalar[k] >= 0) continue;
-        if (fact->producer[k] >= 0) n->in_reg[k] = group_index(l->group, (uint32_t)fact->producer[k]);
-        else n->in_view[k] = (int32_t)add_view(l, &node->in[k], offset_index);
+        if (fact->producer[k] >= 0)
+            n->in_reg[k] = group_index(l->group, (uint32_t)fact->producer[k]);
+        else
+            n->in_view[k] = (int32_t)add_view(l, &node->in[k], offset_index);
         offset_index++;
     }
     for (int k = 0; k < node->nscalars; k++) {
@@ -81,7 +83,8 @@ static void resolve_node(lowering *l, uint32_t i) {
         graph_arg arg = {GRAPH_ARG_SCALAR, node->first_scalar + (uint32_t)k, -1, 0};
         n->scalar_arg[k] = lower_add_arg(l, ir_type_of_dtype(dt), arg);
     }
-    if (!n->is_reduction && fact->stored) n->out_view = (int32_t)add_view(l, &node->out, offset_index);
+    if (!n->is_reduction && fact->stored)
+        n->out_view = (int32_t)add_view(l, &node->out, offset_index);
     if (emit_wants_index(node->op)) l->wants_index = true;
 }
 
@@ -90,7 +93,8 @@ static void resolve_node(lowering *l, uint32_t i) {
 /* The view's stride along each dimension of the group's shape (a flat member has its own shape). */
 static void view_strides(const lowering *l, const graph_view *v, int64_t *strides) {
     const graph_group *group = l->group;
-    if (v->ndim == group->ndim && memcmp(v->shape, group->shape, sizeof *v->shape * (size_t)v->ndim) == 0) {
+    if (v->ndim == group->ndim &&
+        memcmp(v->shape, group->shape, sizeof *v->shape * (size_t)v->ndim) == 0) {
         memcpy(strides, v->strides, sizeof *strides * (size_t)v->ndim);
         return;
     }
@@ -101,8 +105,8 @@ static void view_strides(const lowering *l, const graph_view *v, int64_t *stride
     }
 }
 
-static bool can_merge(const lowering *l, int64_t (*strides)[GRAPH_MAX_NDIM], uint32_t count, int last,
-                      int64_t next_shape, int d, const int64_t *collapsed_last) {
+static bool can_merge(const lowering *l, int64_t (*strides)[GRAPH_MAX_NDIM], uint32_t count,
+                      int last, int64_t next_shape, int d, const int64_t *collapsed_last) {
     for (uint32_t v = 0; v < count; v++)
         if (collapsed_last[v] != strides[v][d] * next_shape) return false;
     return true;
@@ -125,7 +129,8 @@ static simt_status collapse_space(lowering *l) {
         if (group->shape[d] == 1) continue;
         bool reduced = group->kind == OP_KIND_RED && (group->axes_mask >> d & 1);
         int at = l->ndim - 1;
-        bool merge = at >= 0 && l->reduced[at] == reduced && can_merge(l, strides, count, at, group->shape[d], d, last);
+        bool merge = at >= 0 && l->reduced[at] == reduced &&
+                     can_merge(l, strides, count, at, group->shape[d], d, last);
         if (!merge) {
             at = l->ndim++;
             l->shape[at] = 1;
@@ -134,8 +139,10 @@ static simt_status collapse_space(lowering *l) {
         l->shape[at] *= group->shape[d];
         for (uint32_t v = 0; v < count; v++) {
             last[v] = strides[v][d];
-            if (v < l->nviews) l->views[v].strides[at] = strides[v][d];
-            else l->index_strides[at] = strides[v][d];
+            if (v < l->nviews)
+                l->views[v].strides[at] = strides[v][d];
+            else
+                l->index_strides[at] = strides[v][d];
         }
     }
     return SIMT_OK;
@@ -146,10 +153,12 @@ static simt_status collapse_space(lowering *l) {
 /* index / divisor and index % divisor for 0 <= index < limit <= 2**31, without a division: with
  * 2**(k-1) < d <= 2**k and m = ceil(2**(31+k) / d), floor(i * m / 2**(31+k)) is exact (Granlund and
  * Montgomery 1994). In 32 bits, which the vector units do twice as wide. */
-static void divide_small(ir_builder *b, ir_value *index, int64_t divisor, ir_value **quotient, ir_value **rest) {
+static void divide_small(ir_builder *b, ir_value *index, int64_t divisor, ir_value **quotient,
+                         ir_value **rest) {
     int k = 0;
     while (((int64_t)1 << k) < divisor) k++;
-    uint64_t magic = (uint64_t)((((__uint128_t)1 << (31 + k)) + (uint64_t)divisor - 1) / (uint64_t)divisor);
+    uint64_t magic =
+        (uint64_t)((((__uint128_t)1 << (31 + k)) + (uint64_t)divisor - 1) / (uint64_t)divisor);
     if (k == 0) {
         *quotient = index;
         *rest = ir_const_int(b, IR_I32, 0);
@@ -157,11 +166,12 @@ static void divide_small(ir_builder *b, ir_value *index, int64_t divisor, ir_val
     }
     ir_value *high = ir_binary(b, IR_MULHI_U, index, ir_const_bits(b, IR_I32, magic));
     *quotient = k > 1 ? ir_binary(b, IR_SHR_U, high, ir_const_int(b, IR_I32, k - 1)) : high;
-    *rest = ir_binary(b, IR_SUB, index, ir_binary(b, IR_MUL, *quotient, ir_const_int(b, IR_I32, divisor)));
+    *rest = ir_binary(b, IR_SUB, index,
+                      ir_binary(b, IR_MUL, *quotient, ir_const_int(b, IR_I32, divisor)));
 }
 
-void lower_split_index(lowering *l, ir_builder *b, ir_value *index, const int *which, int dims, int64_t size,
-                       lower_point *point) {
+void lower_split_index(lowering *l, ir_builder *b, ir_value *index, const int *which, int dims,
+                       int64_t size, lower_point *point) {
     if (dims == 1) {
         point->coords[which[0]] = index;
         return;
@@ -175,19 +185,22 @@ void lower_split_index(lowering *l, ir_builder *b, ir_value *index, const int *w
             divide_small(b, left, extent, &left, &coord);
         } else if (i > 0) {
             ir_value *quotient = ir_binary(b, IR_DIV_U, left, lower_i64(b, extent));
-            coord = ir_binary(b, IR_SUB, left, ir_binary(b, IR_MUL, quotient, lower_i64(b, extent)));
+            coord =
+                ir_binary(b, IR_SUB, left, ir_binary(b, IR_MUL, quotient, lower_i64(b, extent)));
             left = quotient;
         }
         point->coords[which[i]] = small ? ir_cast(b, IR_ZEXT, IR_I64, coord) : coord;
     }
 }
 
-static ir_value *dot_coords(lowering *l, ir_builder *b, const lower_point *point, const int64_t *strides) {
+static ir_value *dot_coords(lowering *l, ir_builder *b, const lower_point *point,
+                            const int64_t *strides) {
     ir_value *sum = NULL;
     for (int d = 0; d < l->ndim; d++) {
         if (!point->coords[d] || strides[d] == 0) continue;
-        ir_value *term = strides[d] == 1 ? point->coords[d]
-                                         : ir_binary(b, IR_MUL, point->coords[d], lower_i64(b, strides[d]));
+        ir_value *term = strides[d] == 1
+                             ? point->coords[d]
+                             : ir_binary(b, IR_MUL, point->coords[d], lower_i64(b, strides[d]));
         sum = sum ? ir_binary(b, IR_ADD, sum, term) : term;
     }
     return sum;
@@ -201,12 +214,13 @@ ir_value *lower_address(lowering *l, ir_builder *b, uint32_t view, const lower_p
 
 /* ---- the body ---- */
 
-static ir_value *operand_value(lowering *l, ir_builder *b, const lower_node *n, int k, const lower_point *point,
-                               ir_value **values, ir_value **loaded) {
+static ir_value *operand_value(lowering *l, ir_builder *b, const lower_node *n, int k,
+                               const lower_point *point, ir_value **values, ir_value **loaded) {
     const graph_node *node = n->node;
     if (n->in_reg[k] >= 0) return values[n->in_reg[k]];
     uint32_t view = (uint32_t)n->in_view[k];
-    if (!loaded[view]) loaded[view] = emit_load(b, node->in[k].dt, lower_address(l, b, view, point));
+    if (!loaded[view])
+        loaded[view] = emit_load(b, node->in[k].dt, lower_address(l, b, view, point));
     return loaded[view];
 }
 
@@ -219,7 +233,8 @@ static ir_value *scalar_value(lowering *l, ir_builder *b, const lower_node *n, i
 /* A store makes loaded copies of the buffer stale, unless it is the very same view (then it is the value). */
 static void forget_loads(lowering *l, ir_value **loaded, uint32_t stored) {
     for (uint32_t v = 0; v < l->nviews; v++)
-        if (v != stored && l->views[v].view->buffer == l->views[stored].view->buffer) loaded[v] = NULL;
+        if (v != stored && l->views[v].view->buffer == l->views[stored].view->buffer)
+            loaded[v] = NULL;
 }
 
 void lower_emit_point(lowering *l, ir_builder *b, const lower_point *point, ir_value **values) {
@@ -241,7 +256,8 @@ void lower_emit_point(lowering *l, ir_builder *b, const lower_point *point, ir_v
         for (int k = 0; k < node->nin; k++) {
             dtype want = node->op == OP_WHERE && k == 0 ? DT_BOOL : node->compute;
             if (node->scalar[k] >= 0) {
-                e.args[k] = emit_cast(b, e.scalars[node->scalar[k]], emit_scalar_dtype(node->op, node->compute), want);
+                e.args[k] = emit_cast(b, e.scalars[node->scalar[k]],
+                                      emit_scalar_dtype(node->op, node->compute), want);
                 continue;
             }
             ir_value *v = operand_value(l, b, n, k, point, values, loaded);
@@ -276,8 +292,12 @@ static ir_builder guard(lowering *l, ir_builder *b, ir_value *index, ir_value *l
     return ir_builder_at_end(l->f, branch->regions[0]);
 }
 
-static ir_value *thread_index(ir_builder *b) { return ir_cast(b, IR_ZEXT, IR_I64, ir_special_value(b, IR_TID_X)); }
-static ir_value *block_index(ir_builder *b) { return ir_cast(b, IR_ZEXT, IR_I64, ir_special_value(b, IR_CTAID_X)); }
+static ir_value *thread_index(ir_builder *b) {
+    return ir_cast(b, IR_ZEXT, IR_I64, ir_special_value(b, IR_TID_X));
+}
+static ir_value *block_index(ir_builder *b) {
+    return ir_cast(b, IR_ZEXT, IR_I64, ir_special_value(b, IR_CTAID_X));
+}
 
 /* flat and split: thread = element. */
 static simt_status lower_by_element(lowering *l, int64_t size) {
@@ -316,8 +336,10 @@ static simt_status lower_by_row(lowering *l, int64_t size) {
     ir_value *block = block_index(&b), *row = block, *column = thread_index(&b);
     if (pieces > 1) {
         row = ir_binary(&b, IR_DIV_U, block, lower_i64(&b, pieces));
-        ir_value *piece = ir_binary(&b, IR_SUB, block, ir_binary(&b, IR_MUL, row, lower_i64(&b, pieces)));
-        column = ir_binary(&b, IR_ADD, ir_binary(&b, IR_MUL, piece, lower_i64(&b, threads)), column);
+        ir_value *piece =
+            ir_binary(&b, IR_SUB, block, ir_binary(&b, IR_MUL, row, lower_i64(&b, pieces)));
+        column =
+            ir_binary(&b, IR_ADD, ir_binary(&b, IR_MUL, piece, lower_i64(&b, threads)), column);
     }
     lower_point point = {0};
     int which[LOWER_MAX_DIMS];
@@ -338,11 +360,12 @@ static simt_status lower_by_row(lowering *l, int64_t size) {
     return lower_finish(l, l->f, l->args, l->nargs, (uint64_t)(rows * pieces), threads);
 }
 
-simt_status lower_finish(lowering *l, ir_func *f, const graph_arg *args, uint32_t nargs, uint64_t blocks,
-                         uint32_t threads) {
+simt_status lower_finish(lowering *l, ir_func *f, const graph_arg *args, uint32_t nargs,
+                         uint64_t blocks, uint32_t threads) {
     if (blocks > UINT32_MAX) {
         ir_func_free(f);
-        return status_fail(SIMT_ERR_VALUE, "array too large: %llu blocks of threads", (unsigned long long)blocks);
+        return status_fail(SIMT_ERR_VALUE, "array too large: %llu blocks of threads",
+                           (unsigned long long)blocks);
     }
     graph_step *step = graph_plan_add_step(l->g);
     graph_arg *copy = ARENA_ARRAY(&l->g->plan->mem, graph_arg, nargs + 1);
@@ -396,10 +419,14 @@ simt_status lower_group(graph_planning *g, const graph_group *group) {
     }
     for (uint32_t i = 0; i < l.nnodes; i++) resolve_node(&l, i);
     status = collapse_space(&l);
-    if (status != SIMT_OK) ir_func_free(l.f);
-    else if (group->kind == OP_KIND_RED) status = lower_reductions(&l);
-    else if (l.ndim > 1 && l.shape[l.ndim - 1] >= TILED_INNER) status = lower_by_row(&l, group->size);
-    else status = lower_by_element(&l, group->size);
+    if (status != SIMT_OK)
+        ir_func_free(l.f);
+    else if (group->kind == OP_KIND_RED)
+        status = lower_reductions(&l);
+    else if (l.ndim > 1 && l.shape[l.ndim - 1] >= TILED_INNER)
+        status = lower_by_row(&l, group->size);
+    else
+        status = lower_by_element(&l, group->size);
     arena_deinit(&scratch);
     return status;
 }

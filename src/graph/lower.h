@@ -20,7 +20,7 @@ typedef struct lower_node {
     int32_t in_view[GRAPH_MAX_INPUTS]; /* index of the lower_view, or -1: scalar or register */
     int32_t in_reg[GRAPH_MAX_INPUTS];  /* index in the group of the producing node, or -1 */
     uint32_t scalar_arg[GRAPH_MAX_SCALARS];
-    int32_t out_view;                  /* -1: not stored here */
+    int32_t out_view; /* -1: not stored here */
     bool is_reduction;
 } lower_node;
 
@@ -51,15 +51,16 @@ typedef struct lower_point {
 
 ir_value *lower_i64(ir_builder *b, int64_t value);
 /* coords of `dims` dimensions (numbers in which[]) from their flat index. */
-void lower_split_index(lowering *l, ir_builder *b, ir_value *index, const int *which, int dims, int64_t size,
-                       lower_point *point);
+void lower_split_index(lowering *l, ir_builder *b, ir_value *index, const int *which, int dims,
+                       int64_t size, lower_point *point);
 /* Loads, computes and stores everything of the group at the point. values[i]: reductions' operand
  * (converted as emit_reduction_element wants), other nodes' results. */
 void lower_emit_point(lowering *l, ir_builder *b, const lower_point *point, ir_value **values);
 ir_value *lower_address(lowering *l, ir_builder *b, uint32_t view, const lower_point *point);
 uint32_t lower_add_arg(lowering *l, ir_type type, graph_arg arg);
 /* Makes the step of the function just built. */
-simt_status lower_finish(lowering *l, ir_func *f, const graph_arg *args, uint32_t nargs, uint64_t blocks, uint32_t threads);
+simt_status lower_finish(lowering *l, ir_func *f, const graph_arg *args, uint32_t nargs,
+                         uint64_t blocks, uint32_t threads);
 
 /* lower_reduce.c: the group has reductions. */
 simt_status lower_reductions(lowering *l);

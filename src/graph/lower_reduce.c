@@ -13,14 +13,14 @@
 
 #include <string.h>
 
-#define INNER_CHUNK 4096
-#define INNER_LANES 128
-#define OUTER_CHUNK 512
-#define SHORT_LENGTH 128 /* INNER_LANES: the same order */
-#define SHORT_WORK 2048 /* unrolled elements x nodes at most */
-#define UNROLL 4
+#define INNER_CHUNK  4096
+#define INNER_LANES  128
+#define OUTER_CHUNK  512
+#define SHORT_LENGTH 128  /* INNER_LANES: the same order */
+#define SHORT_WORK   2048 /* unrolled elements x nodes at most */
+#define UNROLL       4
 #define FOLD_THREADS 256
-#define OUTER_TILED 192 /* results from which a block is a piece of a row of them */
+#define OUTER_TILED  192 /* results from which a block is a piece of a row of them */
 
 typedef struct reduction {
     const graph_node *node;
@@ -36,7 +36,7 @@ typedef struct reducing {
     uint32_t nreds;
     int kept[LOWER_MAX_DIMS], nkept, along[LOWER_MAX_DIMS], nalong;
     int64_t results, length, chunks; /* kept elements, reduced elements, chunks of the latter */
-    ir_type *carried; /* types of all accumulator components */
+    ir_type *carried;                /* types of all accumulator components */
     uint32_t ncarried;
 } reducing;
 
@@ -46,10 +46,16 @@ typedef struct accumulators {
 
 /* ---- pieces ---- */
 
-static ir_value *tid(ir_builder *b) { return ir_cast(b, IR_ZEXT, IR_I64, ir_special_value(b, IR_TID_X)); }
-static ir_value *ctaid(ir_builder *b) { return ir_cast(b, IR_ZEXT, IR_I64, ir_special_value(b, IR_CTAID_X)); }
+static ir_value *tid(ir_builder *b) {
+    return ir_cast(b, IR_ZEXT, IR_I64, ir_special_value(b, IR_TID_X));
+}
+static ir_value *ctaid(ir_builder *b) {
+    return ir_cast(b, IR_ZEXT, IR_I64, ir_special_value(b, IR_CTAID_X));
+}
 static ir_value *add(ir_builder *b, ir_value *x, ir_value *y) { return ir_binary(b, IR_ADD, x, y); }
-static ir_value *mul(ir_builder *b, ir_value *x, int64_t k) { return ir_binary(b, IR_MUL, x, lower_i64(b, k)); }
+static ir_value *mul(ir_builder *b, ir_value *x, int64_t k) {
+    return ir_binary(b, IR_MUL, x, lower_i64(b, k));
+}
 
 static accumulators *new_accumulators(reducing *r) {
     accumulators *acc = ARENA_ARRAY(r->l->mem, accumulators, r->nreds + 1);
@@ -62,7 +68,8 @@ static void identities(reducing *r, ir_builder *b, accumulators *acc) {
 }
 
 /* The elements at reduced position `position`, one accumulator for each reduction. */
-static void elements(reducing *r, ir_builder *b, const lower_point *kept, ir_value *position, accumulators *out) {
+static void elements(reducing *r, ir_builder *b, const lower_point *kept, ir_value *position,
+                     accumulators *out) {
     lowering *l = r->l;
     lower_point point = *kept;
     if (r->nalong > 0) lower_split_index(l, b, position, r->along, r->nalong, r->length, &point);
@@ -77,7 +84,8 @@ static void elements(reducing *r, ir_builder *b, const lower_point *kept, ir_val
 }
 
 static void combine(reducing *r, ir_builder *b, accumulators *acc, const accumulators *other) {
-    for (uint32_t i = 0; i < r->nreds; i++) emit_reduction_combine(b, r->reds[i].node, acc[i].v, other[i].v);
+    for (uint32_t i = 0; i < r->nreds; i++)
+        emit_reduction_combine(b, r->reds[i].node, acc[i].v, other[i].v);
 }
 
 static void pack(const reducing *r, const accumulators *acc, ir_value **out) {
@@ -91,8 +99,8 @@ static void unpack(const reducing *r, ir_value *values, accumulators *acc) {
 }
 
 /* acc over `count` rounds of `unroll` elements each: round j takes positions start + (j * unroll + u) * step. */
-static void accumulate(reducing *r, ir_builder *b, const lower_point *kept, ir_value *start, ir_value *count,
-                       int64_t step, int unroll, accumulators *acc) {
+static void accumulate(reducing *r, ir_builder *b, const lower_point *kept, ir_value *start,
+                       ir_value *count, int64_t step, int unroll, accumulators *acc) {
     lowering *l = r->l;
     ir_value **init = ARENA_ARRAY(l->mem, ir_value *, r->ncarried + 1);
     accumulators *now = new_accumulators(r), *next = new_accumulators(r);
@@ -125,8 +133,9 @@ static void accumulate(reducing *r, ir_builder *b, const lower_point *kept, ir_v
 }
 
 /* `count` single steps as unrolled rounds and the rest; constant counts leave out what is empty. */
-static void accumulate_all(reducing *r, ir_builder *b, const lower_point *kept, ir_value *start, ir_value *count,
-                           int64_t constant_count, int64_t step, accumulators *acc) {
+static void accumulate_all(reducing *r, ir_builder *b, const lower_point *kept, ir_value *start,
+                           ir_value *count, int64_t constant_count, int64_t step,
+                           accumulators *acc) {
     ir_value *rounds, *rest;
     if (constant_count >= 0) {
         rounds = lower_i64(b, constant_count / UNROLL);
@@ -135,7 +144,8 @@ static void accumulate_all(reducing *r, ir_builder *b, const lower_point *kept, 
         rounds = ir_binary(b, IR_SHR_U, count, lower_i64(b, 2));
         rest = ir_binary(b, IR_AND, count, lower_i64(b, UNROLL - 1));
     }
-    if (constant_count < 0 || constant_count >= UNROLL) accumulate(r, b, kept, start, rounds, step, UNROLL, acc);
+    if (constant_count < 0 || constant_count >= UNROLL)
+        accumulate(r, b, kept, start, rounds, step, UNROLL, acc);
     if (constant_count == 0 || (constant_count > 0 && constant_count % UNROLL == 0)) return;
     ir_value *from = add(b, start, mul(b, rounds, UNROLL * step));
     accumulate(r, b, kept, from, rest, step, 1, acc);
@@ -146,7 +156,8 @@ static ir_value *param(const reducing *r, uint32_t arg) { return &r->l->f->body.
 static void store_results(reducing *r, ir_builder *b, ir_value *k, const accumulators *acc) {
     for (uint32_t i = 0; i < r->nreds; i++) {
         dtype dt = r->reds[i].node->out.dt;
-        ir_value *address = ir_ptradd(b, param(r, r->reds[i].out_arg), mul(b, k, (int64_t)dtype_bytes(dt)));
+        ir_value *address =
+            ir_ptradd(b, param(r, r->reds[i].out_arg), mul(b, k, (int64_t)dtype_bytes(dt)));
         emit_store(b, dt, address, emit_reduction_result(b, r->reds[i].node, acc[i].v));
     }
 }
@@ -159,14 +170,18 @@ static void store_partials(reducing *r, ir_builder *b, ir_value *index, const ac
     for (uint32_t i = 0; i < r->nreds; i++)
         for (int c = 0; c < r->reds[i].type.n; c++) {
             dtype dt = r->reds[i].type.dt[c];
-            emit_store(b, dt, partial_address(b, param(r, r->reds[i].partial_arg[c]), dt, index), acc[i].v[c]);
+            emit_store(b, dt, partial_address(b, param(r, r->reds[i].partial_arg[c]), dt, index),
+                       acc[i].v[c]);
         }
 }
 
 /* The end of a chunk: results where there is one chunk, else partials at [chunk][result]. */
-static void store_chunk(reducing *r, ir_builder *b, ir_value *chunk, ir_value *k, const accumulators *acc) {
-    if (r->chunks == 1) store_results(r, b, k, acc);
-    else store_partials(r, b, add(b, mul(b, chunk, r->results), k), acc);
+static void store_chunk(reducing *r, ir_builder *b, ir_value *chunk, ir_value *k,
+                        const accumulators *acc) {
+    if (r->chunks == 1)
+        store_results(r, b, k, acc);
+    else
+        store_partials(r, b, add(b, mul(b, chunk, r->results), k), acc);
 }
 
 static void add_params(reducing *r) {
@@ -214,7 +229,8 @@ static simt_status reduce_short(reducing *r) {
                 acc[0][i].v[0] = ir_const_float(&in, emit_type(r->reds[i].type.dt[0]), 0);
     }
     for (int64_t half = SHORT_LENGTH / 2; half > 0 && !l->f->failed; half /= 2)
-        for (int64_t i = 0; i < half && i + half < r->length; i++) combine(r, &in, acc[i], acc[i + half]);
+        for (int64_t i = 0; i < half && i + half < r->length; i++)
+            combine(r, &in, acc[i], acc[i + half]);
     if (!l->f->failed) store_results(r, &in, k, acc[0]);
     end_guard(l->f, &in);
     ir_return(&b);
@@ -234,7 +250,8 @@ static void fold_block(reducing *r, ir_builder *b, accumulators *acc) {
     }
     for (uint32_t i = 0; i < r->nreds; i++)
         for (int c = 0; c < r->reds[i].type.n; c++)
-            shared[i][c] = ir_alloc(b, IR_PTR_SHARED, dtype_bytes(r->reds[i].type.dt[c]) * INNER_LANES * 3 / 2);
+            shared[i][c] = ir_alloc(b, IR_PTR_SHARED,
+                                    dtype_bytes(r->reds[i].type.dt[c]) * INNER_LANES * 3 / 2);
     for (int64_t half = INNER_LANES / 2; half > 0; half /= 2) {
         ir_value *from = add(b, lane, lower_i64(b, half));
         for (uint32_t i = 0; i < r->nreds; i++)
@@ -262,7 +279,8 @@ static simt_status reduce_inner(reducing *r) {
     int64_t last_full = last / INNER_LANES, rest = last % INNER_LANES, constant = last_full;
     ir_value *full = lower_i64(&b, last_full), *extra = lower_i64(&b, rest);
     if (r->chunks > 1) {
-        k = r->results == 1 ? lower_i64(&b, 0) : ir_binary(&b, IR_DIV_U, block, lower_i64(&b, r->chunks));
+        k = r->results == 1 ? lower_i64(&b, 0)
+                            : ir_binary(&b, IR_DIV_U, block, lower_i64(&b, r->chunks));
         chunk = r->results == 1 ? block : ir_binary(&b, IR_SUB, block, mul(&b, k, r->chunks));
         ir_value *is_last = ir_binary(&b, IR_EQ, chunk, lower_i64(&b, r->chunks - 1));
         full = ir_select(&b, is_last, full, lower_i64(&b, INNER_CHUNK / INNER_LANES));
@@ -295,7 +313,8 @@ static simt_status reduce_inner(reducing *r) {
     store_chunk(r, &first, chunk, k, acc);
     end_guard(l->f, &first);
     ir_return(&b);
-    return lower_finish(l, l->f, l->args, l->nargs, (uint64_t)(r->results * r->chunks), INNER_LANES);
+    return lower_finish(l, l->f, l->args, l->nargs, (uint64_t)(r->results * r->chunks),
+                        INNER_LANES);
 }
 
 static simt_status reduce_outer(reducing *r) {
@@ -344,14 +363,16 @@ static simt_status reduce_outer(reducing *r) {
     store_chunk(r, &in, chunk, k, acc);
     end_guard(l->f, &in);
     ir_return(&b);
-    uint64_t blocks = tiled ? (uint64_t)(pieces * r->chunks) : (uint64_t)((lanes + threads - 1) / threads);
+    uint64_t blocks =
+        tiled ? (uint64_t)(pieces * r->chunks) : (uint64_t)((lanes + threads - 1) / threads);
     return lower_finish(l, l->f, l->args, l->nargs, blocks, threads);
 }
 
 /* ---- folding the chunks ---- */
 
 /* One level in place: p[i] = p[i] + p[i + half] for i from `first` in steps of `step`, i < n - half. */
-static void fold_level(reducing *r, ir_builder *b, ir_value *k, int64_t n, ir_value *first, int64_t step) {
+static void fold_level(reducing *r, ir_builder *b, ir_value *k, int64_t n, ir_value *first,
+                       int64_t step) {
     lowering *l = r->l;
     int64_t half = (n + 1) / 2;
     ir_value *init[1] = {first};
@@ -392,9 +413,12 @@ static simt_status fold_chunks(reducing *r) {
     l->nargs = 0;
     for (uint32_t i = 0; i < r->nreds; i++) {
         reduction *red = &r->reds[i];
-        red->out_arg = lower_add_arg(l, IR_PTR_GLOBAL, (graph_arg){GRAPH_ARG_VIEW, red->node->out.buffer, -1, red->node->out.offset});
+        red->out_arg = lower_add_arg(
+            l, IR_PTR_GLOBAL,
+            (graph_arg){GRAPH_ARG_VIEW, red->node->out.buffer, -1, red->node->out.offset});
         for (int c = 0; c < red->type.n; c++)
-            red->partial_arg[c] = lower_add_arg(l, IR_PTR_GLOBAL, (graph_arg){GRAPH_ARG_VIEW, red->partial_buffer[c], -1, 0});
+            red->partial_arg[c] = lower_add_arg(
+                l, IR_PTR_GLOBAL, (graph_arg){GRAPH_ARG_VIEW, red->partial_buffer[c], -1, 0});
     }
     add_params(r);
     ir_builder b = ir_builder_at_end(f, &f->body);
@@ -402,7 +426,8 @@ static simt_status fold_chunks(reducing *r) {
     ir_builder in = b;
     if (by_thread) in = guard(f, &b, ir_binary(&b, IR_LT_U, k, lower_i64(&b, r->results)));
     for (int64_t n = r->chunks; n > 1; n = (n + 1) / 2) {
-        fold_level(r, &in, k, n, by_thread ? lower_i64(&in, 0) : tid(&in), by_thread ? 1 : FOLD_THREADS);
+        fold_level(r, &in, k, n, by_thread ? lower_i64(&in, 0) : tid(&in),
+                   by_thread ? 1 : FOLD_THREADS);
         if (!by_thread) ir_barrier(&in);
     }
     accumulators *acc = new_accumulators(r);
@@ -412,13 +437,15 @@ static simt_status fold_chunks(reducing *r) {
         for (uint32_t i = 0; i < r->nreds; i++)
             for (int c = 0; c < r->reds[i].type.n; c++) {
                 dtype dt = r->reds[i].type.dt[c];
-                acc[i].v[c] = emit_load(&end, dt, partial_address(&end, param(r, r->reds[i].partial_arg[c]), dt, k));
+                acc[i].v[c] = emit_load(
+                    &end, dt, partial_address(&end, param(r, r->reds[i].partial_arg[c]), dt, k));
             }
         store_results(r, &end, k, acc);
         end_guard(f, &end);
     }
     ir_return(&b);
-    uint64_t blocks = by_thread ? (uint64_t)(r->results + FOLD_THREADS - 1) / FOLD_THREADS : (uint64_t)r->results;
+    uint64_t blocks =
+        by_thread ? (uint64_t)(r->results + FOLD_THREADS - 1) / FOLD_THREADS : (uint64_t)r->results;
     return lower_finish(l, f, l->args, l->nargs, blocks, FOLD_THREADS);
 }
 
@@ -428,24 +455,29 @@ static simt_status find_reductions(reducing *r) {
     lowering *l = r->l;
     r->reds = ARENA_ARRAY(l->mem, reduction, l->nnodes);
     r->carried = ARENA_ARRAY(l->mem, ir_type, l->nnodes * 2);
-    if (!r->reds || !r->carried) return status_fail(SIMT_ERR_MEMORY, "out of memory while planning");
+    if (!r->reds || !r->carried)
+        return status_fail(SIMT_ERR_MEMORY, "out of memory while planning");
     for (uint32_t i = 0; i < l->nnodes; i++) {
         if (!l->nodes[i].is_reduction) continue;
         reduction *red = &r->reds[r->nreds++];
         red->node = l->nodes[i].node;
         red->member = i;
         red->type = emit_reduction_type(red->node);
-        for (int c = 0; c < red->type.n; c++) r->carried[r->ncarried++] = emit_type(red->type.dt[c]);
+        for (int c = 0; c < red->type.n; c++)
+            r->carried[r->ncarried++] = emit_type(red->type.dt[c]);
         if (r->chunks == 1) {
             const graph_view *out = &red->node->out;
-            red->out_arg = lower_add_arg(l, IR_PTR_GLOBAL, (graph_arg){GRAPH_ARG_VIEW, out->buffer, -1, out->offset});
+            red->out_arg = lower_add_arg(l, IR_PTR_GLOBAL,
+                                         (graph_arg){GRAPH_ARG_VIEW, out->buffer, -1, out->offset});
             continue;
         }
         for (int c = 0; c < red->type.n; c++) {
             int64_t bytes = r->chunks * r->results * (int64_t)dtype_bytes(red->type.dt[c]);
             red->partial_buffer[c] = graph_plan_add_buffer(l->g, bytes);
-            if (red->partial_buffer[c] == UINT32_MAX) return status_fail(SIMT_ERR_MEMORY, "out of memory while planning");
-            red->partial_arg[c] = lower_add_arg(l, IR_PTR_GLOBAL, (graph_arg){GRAPH_ARG_VIEW, red->partial_buffer[c], -1, 0});
+            if (red->partial_buffer[c] == UINT32_MAX)
+                return status_fail(SIMT_ERR_MEMORY, "out of memory while planning");
+            red->partial_arg[c] = lower_add_arg(
+                l, IR_PTR_GLOBAL, (graph_arg){GRAPH_ARG_VIEW, red->partial_buffer[c], -1, 0});
         }
     }
     return SIMT_OK;
@@ -454,11 +486,14 @@ static simt_status find_reductions(reducing *r) {
 simt_status lower_reductions(lowering *l) {
     reducing r = {.l = l, .results = 1, .length = 1, .chunks = 1};
     for (int d = 0; d < l->ndim; d++) {
-        if (l->reduced[d]) r.along[r.nalong++] = d, r.length *= l->shape[d];
-        else r.kept[r.nkept++] = d, r.results *= l->shape[d];
+        if (l->reduced[d])
+            r.along[r.nalong++] = d, r.length *= l->shape[d];
+        else
+            r.kept[r.nkept++] = d, r.results *= l->shape[d];
     }
     bool inner = l->group->ndim == 0 || (l->group->axes_mask >> (l->group->ndim - 1) & 1);
-    bool is_short = r.length <= 1 || (inner && r.length <= SHORT_LENGTH && r.length * l->nnodes <= SHORT_WORK);
+    bool is_short =
+        r.length <= 1 || (inner && r.length <= SHORT_LENGTH && r.length * l->nnodes <= SHORT_WORK);
     int64_t chunk = inner ? INNER_CHUNK : OUTER_CHUNK;
     if (!is_short) r.chunks = (r.length + chunk - 1) / chunk;
     simt_status status = r.results == 0 ? SIMT_OK : find_reductions(&r);

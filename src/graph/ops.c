@@ -7,7 +7,7 @@
 const array_op_info array_op_table[ARRAY_OP_COUNT] = {
 #define EW(id, name, arity, dtypes, expansion, a, b, c) \
     [OP_##id] = {name, expansion, {a, b, c}, arity, #dtypes[0], OP_KIND_EW},
-#define RED(id, name, dtypes, grad) [OP_##id] = {name, "", {grad}, 1, #dtypes[0], OP_KIND_RED},
+#define RED(id, name, dtypes, grad)  [OP_##id] = {name, "", {grad}, 1, #dtypes[0], OP_KIND_RED},
 #define CALL(id, name, inputs, grad) [OP_##id] = {name, "", {grad}, inputs, 'X', OP_KIND_CALL},
 #include "graph/array_ops.def"
 };
@@ -75,12 +75,15 @@ static simt_status unsupported(array_op op, graph_face face, const graph_type *i
     char types[120] = "";
     for (int i = 0; i < nin; i++) {
         size_t used = strlen(types);
-        snprintf(types + used, sizeof types - used, "%s%s", i ? ", " : "", dtype_table[in[i].dt].name);
+        snprintf(types + used, sizeof types - used, "%s%s", i ? ", " : "",
+                 dtype_table[in[i].dt].name);
     }
     if (face == FACE_TORCH)
-        return status_fail(SIMT_ERR_RUNTIME, "\"%s\" not implemented for '%s'", array_op_table[op].name, types);
+        return status_fail(SIMT_ERR_RUNTIME, "\"%s\" not implemented for '%s'",
+                           array_op_table[op].name, types);
     return status_fail(SIMT_ERR_TYPE,
-                       "ufunc '%s' not supported for the input types, and the inputs could not be safely coerced to any "
+                       "ufunc '%s' not supported for the input types, and the inputs could not be "
+                       "safely coerced to any "
                        "supported types according to the casting rule ''safe''",
                        array_op_table[op].name);
 }
@@ -102,13 +105,14 @@ static dtype promote_as_floats(const graph_type *in, int nin) {
     return to_float(promote_numpy(floats, nin), FACE_NUMPY, DT_F64);
 }
 
-simt_status graph_dtypes(array_op op, graph_face face, const graph_type *in, int nin, dtype default_float,
-                         dtype *compute, dtype *result) {
+simt_status graph_dtypes(array_op op, graph_face face, const graph_type *in, int nin,
+                         dtype default_float, dtype *compute, dtype *result) {
     char rule = array_op_table[op].dtypes;
     const graph_type *first = in;
     int count = nin;
     if (rule == 'W') first++, count--; /* the condition takes no part */
-    dtype dt = face == FACE_TORCH ? promote_torch(first, count, default_float) : promote_numpy(first, count);
+    dtype dt = face == FACE_TORCH ? promote_torch(first, count, default_float)
+                                  : promote_numpy(first, count);
     bool torch = face == FACE_TORCH;
     switch (rule) {
     case 'N':
@@ -117,17 +121,22 @@ simt_status graph_dtypes(array_op op, graph_face face, const graph_type *in, int
                 if (op == OP_NEGATIVE || op == OP_SUBTRACT)
                     return status_fail(SIMT_ERR_NOT_IMPLEMENTED,
                                        op == OP_NEGATIVE
-                                           ? "Negation, the `-` operator, on a bool tensor is not supported. If you are "
-                                             "trying to invert a mask, use the `~` or `logical_not()` operator instead."
-                                           : "Subtraction, the `-` operator, with two bool tensors is not supported. Use "
+                                           ? "Negation, the `-` operator, on a bool tensor is not "
+                                             "supported. If you are "
+                                             "trying to invert a mask, use the `~` or "
+                                             "`logical_not()` operator instead."
+                                           : "Subtraction, the `-` operator, with two bool tensors "
+                                             "is not supported. Use "
                                              "the `^` or `logical_xor()` operator instead.");
             } else if (op == OP_NEGATIVE || op == OP_SUBTRACT) {
-                return status_fail(SIMT_ERR_TYPE,
-                                   op == OP_NEGATIVE
-                                       ? "The numpy boolean negative, the `-` operator, is not supported, use the `~` "
-                                         "operator or the logical_not function instead."
-                                       : "numpy boolean subtract, the `-` operator, is not supported, use the "
-                                         "bitwise_xor, the `^` operator, or the logical_xor function instead.");
+                return status_fail(
+                    SIMT_ERR_TYPE,
+                    op == OP_NEGATIVE
+                        ? "The numpy boolean negative, the `-` operator, is not supported, use the "
+                          "`~` "
+                          "operator or the logical_not function instead."
+                        : "numpy boolean subtract, the `-` operator, is not supported, use the "
+                          "bitwise_xor, the `^` operator, or the logical_xor function instead.");
             } else if (op == OP_SIGN) {
                 return unsupported(op, face, in, nin);
             } else if (op == OP_RINT) {
@@ -147,13 +156,22 @@ simt_status graph_dtypes(array_op op, graph_face face, const graph_type *in, int
         break;
     case 'F':
         /* NumPy divides integers in double whatever their width; unary functions go by width */
-        if (op == OP_DIVIDE && !torch) dt = dtype_is_float(dt) ? dt : DT_F64;
-        else if (!torch && count > 1 && !dtype_is_float(dt)) dt = promote_as_floats(in, count);
-        else dt = to_float(dt, face, default_float);
+        if (op == OP_DIVIDE && !torch)
+            dt = dtype_is_float(dt) ? dt : DT_F64;
+        else if (!torch && count > 1 && !dtype_is_float(dt))
+            dt = promote_as_floats(in, count);
+        else
+            dt = to_float(dt, face, default_float);
         break;
     case 'C':
-    case 'T': *compute = dt; *result = DT_BOOL; return SIMT_OK;
-    case 'L': *compute = DT_BOOL; *result = DT_BOOL; return SIMT_OK;
+    case 'T':
+        *compute = dt;
+        *result = DT_BOOL;
+        return SIMT_OK;
+    case 'L':
+        *compute = DT_BOOL;
+        *result = DT_BOOL;
+        return SIMT_OK;
     case 'W': break;
     default: return status_fail(SIMT_ERR_INTERNAL, "%s has no dtype rule", array_op_table[op].name);
     }
@@ -164,9 +182,12 @@ simt_status graph_dtypes(array_op op, graph_face face, const graph_type *in, int
 simt_status graph_reduce_dtype(array_op op, graph_face face, dtype in, dtype *result) {
     switch (array_op_table[op].dtypes) {
     case 'N':
-        if (dtype_is_float(in)) *result = in;
-        else if (face == FACE_TORCH) *result = DT_I64;
-        else *result = dtype_is_unsigned(in) ? DT_U64 : DT_I64;
+        if (dtype_is_float(in))
+            *result = in;
+        else if (face == FACE_TORCH)
+            *result = DT_I64;
+        else
+            *result = dtype_is_unsigned(in) ? DT_U64 : DT_I64;
         return SIMT_OK;
     case 'B': *result = face == FACE_TORCH && in == DT_U8 ? DT_U8 : DT_BOOL; return SIMT_OK;
     case 'P': *result = DT_I64; return SIMT_OK;
@@ -179,17 +200,21 @@ simt_status graph_reduce_dtype(array_op op, graph_face face, dtype in, dtype *re
 static void shape_text(const int64_t *shape, int ndim, char *to, size_t size) {
     size_t used = (size_t)snprintf(to, size, "(");
     for (int i = 0; i < ndim && used < size; i++)
-        used += (size_t)snprintf(to + used, size - used, i || ndim > 1 ? (i ? ",%lld" : "%lld") : "%lld,", (long long)shape[i]);
+        used +=
+            (size_t)snprintf(to + used, size - used,
+                             i || ndim > 1 ? (i ? ",%lld" : "%lld") : "%lld,", (long long)shape[i]);
     if (used < size) snprintf(to + used, size - used, ")");
 }
 
-static simt_status broadcast_error(graph_face face, const int64_t *const *shapes, const int *ndims, int n,
-                                   const int64_t *so_far, int ndim, int operand, int axis) {
+static simt_status broadcast_error(graph_face face, const int64_t *const *shapes, const int *ndims,
+                                   int n, const int64_t *so_far, int ndim, int operand, int axis) {
     if (face == FACE_TORCH) {
         int64_t theirs = shapes[operand][ndims[operand] - (ndim - axis)];
-        return status_fail(SIMT_ERR_RUNTIME,
-                           "The size of tensor a (%lld) must match the size of tensor b (%lld) at non-singleton "
-                           "dimension %d", (long long)so_far[axis], (long long)theirs, axis);
+        return status_fail(
+            SIMT_ERR_RUNTIME,
+            "The size of tensor a (%lld) must match the size of tensor b (%lld) at non-singleton "
+            "dimension %d",
+            (long long)so_far[axis], (long long)theirs, axis);
     }
     char text[600] = "";
     for (int i = 0; i < n; i++) {
@@ -198,7 +223,8 @@ static simt_status broadcast_error(graph_face face, const int64_t *const *shapes
         shape_text(shapes[i], ndims[i], one, sizeof one);
         snprintf(text + used, sizeof text - used, "%s ", one);
     }
-    return status_fail(SIMT_ERR_VALUE, "operands could not be broadcast together with shapes %s", text);
+    return status_fail(SIMT_ERR_VALUE, "operands could not be broadcast together with shapes %s",
+                       text);
 }
 
 simt_status graph_broadcast(graph_face face, const int64_t *const *shapes, const int *ndims, int n,

@@ -7,20 +7,23 @@
 
 /* A group becomes one step: a call, or a kernel over one iteration space. */
 typedef struct graph_group {
-    array_op_kind kind;     /* OP_KIND_EW, OP_KIND_RED (elementwise nodes may be in it too), OP_KIND_CALL */
-    bool flat;              /* all members are contiguous: only the number of elements matters */
+    array_op_kind
+        kind;  /* OP_KIND_EW, OP_KIND_RED (elementwise nodes may be in it too), OP_KIND_CALL */
+    bool flat; /* all members are contiguous: only the number of elements matters */
     int ndim;
     int64_t shape[GRAPH_MAX_NDIM], size;
-    uint32_t axes_mask;     /* OP_KIND_RED */
+    uint32_t axes_mask; /* OP_KIND_RED */
     uint32_t *nodes, nnodes, capacity;
 } graph_group;
 
 /* What the planner knows of a node. */
 typedef struct graph_fact {
-    bool live, stored;      /* stored: its value goes to memory (else it is only used inside its group) */
+    bool live,
+        stored; /* stored: its value goes to memory (else it is only used inside its group) */
     uint32_t group;
-    int32_t producer[GRAPH_MAX_INPUTS]; /* node of the same group whose value this input is, or -1 */
-    bool flat;              /* every view is contiguous and has as many elements as the iteration space */
+    int32_t
+        producer[GRAPH_MAX_INPUTS]; /* node of the same group whose value this input is, or -1 */
+    bool flat; /* every view is contiguous and has as many elements as the iteration space */
 } graph_fact;
 
 typedef struct graph_planning {
@@ -29,8 +32,8 @@ typedef struct graph_planning {
     graph_fact *facts;
     graph_group *groups;
     uint32_t ngroups, groups_capacity;
-    bool *written;          /* by buffer: some node writes it */
-    int32_t *first_view;    /* by buffer: offset index of its first view in the program */
+    bool *written;       /* by buffer: some node writes it */
+    int32_t *first_view; /* by buffer: offset index of its first view in the program */
 } graph_planning;
 
 /* Fills facts and groups. */

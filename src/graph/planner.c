@@ -21,7 +21,8 @@ uint32_t graph_plan_add_buffer(graph_planning *g, int64_t bytes) {
 graph_step *graph_plan_add_step(graph_planning *g) {
     graph_plan *plan = g->plan;
     if ((plan->nsteps & (plan->nsteps - 1)) == 0) {
-        graph_step *steps = ARENA_ARRAY(&plan->mem, graph_step, plan->nsteps ? plan->nsteps * 2 : 4);
+        graph_step *steps =
+            ARENA_ARRAY(&plan->mem, graph_step, plan->nsteps ? plan->nsteps * 2 : 4);
         if (!steps) return NULL;
         if (plan->nsteps) memcpy(steps, plan->steps, sizeof *steps * plan->nsteps);
         plan->steps = steps;
@@ -46,7 +47,8 @@ static void find_views(graph_planning *g) {
 }
 
 /* Buffers used by a step: kernels by their arguments, calls by their views. */
-static void visit_buffers(const graph_plan *plan, const graph_step *step, int32_t *when, int32_t now) {
+static void visit_buffers(const graph_plan *plan, const graph_step *step, int32_t *when,
+                          int32_t now) {
     if (step->is_call) {
         const graph_node *n = &plan->nodes[step->node];
         for (int k = 0; k < n->nin; k++)
@@ -76,8 +78,10 @@ static simt_status place_buffers(graph_plan *plan) {
     if (!first || !last) return status_fail(SIMT_ERR_MEMORY, "out of memory while planning");
     memset(first, -1, sizeof *first * plan->nbuffers);
     memset(last, -1, sizeof *last * plan->nbuffers);
-    for (int32_t s = (int32_t)plan->nsteps - 1; s >= 0; s--) visit_buffers(plan, &plan->steps[s], first, s);
-    for (int32_t s = 0; s < (int32_t)plan->nsteps; s++) visit_buffers(plan, &plan->steps[s], last, s);
+    for (int32_t s = (int32_t)plan->nsteps - 1; s >= 0; s--)
+        visit_buffers(plan, &plan->steps[s], first, s);
+    for (int32_t s = 0; s < (int32_t)plan->nsteps; s++)
+        visit_buffers(plan, &plan->steps[s], last, s);
     for (uint32_t i = 0; i < plan->nbuffers; i++) {
         if (plan->buffers[i].ready) first[i] = -1;
         if (plan->buffers[i].ready || plan->buffers[i].kept) last[i] = -1;
@@ -86,7 +90,8 @@ static simt_status place_buffers(graph_plan *plan) {
         graph_step *step = &plan->steps[s];
         step->allocs = list_of(plan, first, s, &step->nallocs);
         step->frees = list_of(plan, last, s, &step->nfrees);
-        if (!step->allocs || !step->frees) return status_fail(SIMT_ERR_MEMORY, "out of memory while planning");
+        if (!step->allocs || !step->frees)
+            return status_fail(SIMT_ERR_MEMORY, "out of memory while planning");
     }
     return SIMT_OK;
 }
@@ -105,7 +110,8 @@ static simt_status make_plan(graph_planning *g) {
     g->facts = ARENA_ARRAY(&plan->mem, graph_fact, plan->nnodes + 1);
     g->written = ARENA_ARRAY(&plan->mem, bool, plan->nbuffers + 1);
     g->first_view = ARENA_ARRAY(&plan->mem, int32_t, plan->nbuffers + 1);
-    if (!g->facts || !g->written || !g->first_view) return status_fail(SIMT_ERR_MEMORY, "out of memory while planning");
+    if (!g->facts || !g->written || !g->first_view)
+        return status_fail(SIMT_ERR_MEMORY, "out of memory while planning");
     find_views(g);
     SIMT_TRY(fuse_program(g));
     for (uint32_t i = 0; i < g->ngroups; i++) SIMT_TRY(lower_group(g, &g->groups[i]));

@@ -39,7 +39,8 @@ static bool reserve(void **array, uint32_t *capacity, size_t item, uint32_t need
 
 /* The mixing step of wyhash (public domain, Wang Yi): a 64x64->128 product folded. */
 static uint64_t mix(uint64_t hash, uint64_t word) {
-    __uint128_t product = (__uint128_t)(hash ^ word ^ 0xa0761d6478bd642full) * 0xe7037ed1a0b428dbull;
+    __uint128_t product =
+        (__uint128_t)(hash ^ word ^ 0xa0761d6478bd642full) * 0xe7037ed1a0b428dbull;
     return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
@@ -54,7 +55,8 @@ static bool view_is_contiguous(const graph_view *v) {
 
 static uint64_t *encode_view(graph_program *p, uint64_t *w, const graph_view *v) {
     bool contiguous = view_is_contiguous(v);
-    *w++ = 1 | (uint64_t)v->dt << 8 | (uint64_t)v->ndim << 16 | (uint64_t)contiguous << 24 | (uint64_t)v->buffer << 32;
+    *w++ = 1 | (uint64_t)v->dt << 8 | (uint64_t)v->ndim << 16 | (uint64_t)contiguous << 24 |
+           (uint64_t)v->buffer << 32;
     memcpy(w, v->shape, sizeof *w * (size_t)v->ndim);
     w += v->ndim;
     if (!contiguous) {
@@ -69,18 +71,23 @@ static uint64_t *encode_view(graph_program *p, uint64_t *w, const graph_view *v)
 simt_status graph_program_add(graph_program *p, const graph_node *node, const uint64_t *scalars) {
     uint32_t most = 1 + GRAPH_MAX_PARAMS + (uint32_t)(node->nin + 1) * (1 + 2 * GRAPH_MAX_NDIM);
     if (!reserve((void **)&p->words, &p->words_capacity, 8, p->nwords + most) ||
-        !reserve((void **)&p->offsets, &p->offsets_capacity, 8, p->noffsets + GRAPH_MAX_INPUTS + 1) ||
-        !reserve((void **)&p->view_buffers, &p->view_buffers_capacity, 4, p->noffsets + GRAPH_MAX_INPUTS + 1) ||
+        !reserve((void **)&p->offsets, &p->offsets_capacity, 8,
+                 p->noffsets + GRAPH_MAX_INPUTS + 1) ||
+        !reserve((void **)&p->view_buffers, &p->view_buffers_capacity, 4,
+                 p->noffsets + GRAPH_MAX_INPUTS + 1) ||
         !reserve((void **)&p->scalars, &p->scalars_capacity, 8, p->nscalars + GRAPH_MAX_SCALARS))
-        return status_fail(SIMT_ERR_MEMORY, "out of memory while recording '%s'", array_op_table[node->op].name);
+        return status_fail(SIMT_ERR_MEMORY, "out of memory while recording '%s'",
+                           array_op_table[node->op].name);
     uint64_t *first = p->words + p->nwords, *w = first;
     *w++ = (uint64_t)node->op | (uint64_t)node->nin << 16 | (uint64_t)node->nscalars << 24 |
            (uint64_t)node->nparams << 32 | (uint64_t)node->compute << 40;
     memcpy(w, node->params, sizeof *w * (size_t)node->nparams);
     w += node->nparams;
     for (int i = 0; i < node->nin; i++) {
-        if (node->scalar[i] >= 0) *w++ = (uint64_t)node->scalar[i] << 8;
-        else w = encode_view(p, w, &node->in[i]);
+        if (node->scalar[i] >= 0)
+            *w++ = (uint64_t)node->scalar[i] << 8;
+        else
+            w = encode_view(p, w, &node->in[i]);
     }
     w = encode_view(p, w, &node->out);
     p->view_buffers[p->noffsets - 1] |= GRAPH_WRITTEN;
@@ -102,7 +109,8 @@ static void add_word(graph_program *p, uint64_t word) {
  * depends on overlaps); for others, which views start where the buffer's first view starts. */
 static simt_status close_offsets(graph_program *p, uint32_t nbuffers) {
     uint32_t facts = (p->noffsets + 63) / 64;
-    if (!reserve((void **)&p->words, &p->words_capacity, 8, p->nwords + 2 * p->noffsets + facts + 2 * nbuffers + 2) ||
+    if (!reserve((void **)&p->words, &p->words_capacity, 8,
+                 p->nwords + 2 * p->noffsets + facts + 2 * nbuffers + 2) ||
         !reserve((void **)&p->first_view, &p->first_view_capacity, 4, nbuffers + 1))
         return status_fail(SIMT_ERR_MEMORY, "out of memory while evaluating");
     memset(p->first_view, 0, sizeof *p->first_view * nbuffers);
@@ -134,12 +142,14 @@ simt_status graph_program_close(graph_program *p, const graph_buffer *buffers, u
     SIMT_TRY(close_offsets(p, n));
     p->buffer_words = p->nwords;
     for (uint32_t i = 0; i < n; i++)
-        add_word(p, (uint64_t)buffers[i].bytes << 2 | (uint64_t)buffers[i].ready << 1 | buffers[i].kept);
+        add_word(p, (uint64_t)buffers[i].bytes << 2 | (uint64_t)buffers[i].ready << 1 |
+                        buffers[i].kept);
     p->nbuffers = n;
     return SIMT_OK;
 }
 
-static const uint64_t *decode_view(const graph_program *p, const uint64_t *w, uint32_t *offset, graph_view *v) {
+static const uint64_t *decode_view(const graph_program *p, const uint64_t *w, uint32_t *offset,
+                                   graph_view *v) {
     uint64_t head = *w++;
     v->dt = (dtype)(head >> 8 & 255);
     v->ndim = (int)(head >> 16 & 255);
@@ -159,7 +169,8 @@ static const uint64_t *decode_view(const graph_program *p, const uint64_t *w, ui
     return w;
 }
 
-simt_status graph_program_decode(const graph_program *p, arena *mem, graph_node **nodes, graph_buffer **buffers) {
+simt_status graph_program_decode(const graph_program *p, arena *mem, graph_node **nodes,
+                                 graph_buffer **buffers) {
     *nodes = ARENA_ARRAY(mem, graph_node, p->nnodes + 1);
     *buffers = ARENA_ARRAY(mem, graph_buffer, p->nbuffers + 1);
     if (!*nodes || !*buffers) return status_fail(SIMT_ERR_MEMORY, "out of memory while planning");
@@ -180,8 +191,10 @@ simt_status graph_program_decode(const graph_program *p, arena *mem, graph_node 
         w += n->nparams;
         for (int k = 0; k < n->nin; k++) {
             n->scalar[k] = -1;
-            if (*w & 1) w = decode_view(p, w, &offset, &n->in[k]);
-            else n->scalar[k] = (int8_t)(*w++ >> 8);
+            if (*w & 1)
+                w = decode_view(p, w, &offset, &n->in[k]);
+            else
+                n->scalar[k] = (int8_t)(*w++ >> 8);
         }
         w = decode_view(p, w, &offset, &n->out);
     }

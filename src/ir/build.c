@@ -10,10 +10,19 @@
 
 #define HAS(flags, letter) (__builtin_strchr(flags, letter) != NULL)
 const ir_op_info ir_op_table[IR_OP_COUNT] = {
-#define OP(id, name, operands, types, result, flags, meaning)                                     \
-    [IR_##id] = {name,           meaning,         operands,        #types[0],                     \
-                 #result[0],     HAS(flags, 'P'), HAS(flags, 'R'), HAS(flags, 'W'),               \
-                 HAS(flags, 'C'), HAS(flags, 'M'), HAS(flags, 'X'), HAS(flags, 'T')},
+#define OP(id, name, operands, types, result, flags, meaning) \
+    [IR_##id] = {name,                                        \
+                 meaning,                                     \
+                 operands,                                    \
+                 #types[0],                                   \
+                 #result[0],                                  \
+                 HAS(flags, 'P'),                             \
+                 HAS(flags, 'R'),                             \
+                 HAS(flags, 'W'),                             \
+                 HAS(flags, 'C'),                             \
+                 HAS(flags, 'M'),                             \
+                 HAS(flags, 'X'),                             \
+                 HAS(flags, 'T')},
 #include "ir/ops.def"
 #undef OP
 };
@@ -95,16 +104,22 @@ ir_value *ir_func_add_param(ir_func *f, ir_type type, const char *name) {
 
 /* ---- instructions ---- */
 
-ir_builder ir_builder_at_end(ir_func *f, ir_region *region) { return (ir_builder){.f = f, .at = region}; }
+ir_builder ir_builder_at_end(ir_func *f, ir_region *region) {
+    return (ir_builder){.f = f, .at = region};
+}
 
 static void link_inst(ir_builder *b, ir_inst *inst) {
     inst->parent = b->at;
     inst->next = b->before;
     inst->prev = b->before ? b->before->prev : b->at->last;
-    if (inst->prev) inst->prev->next = inst;
-    else b->at->first = inst;
-    if (inst->next) inst->next->prev = inst;
-    else b->at->last = inst;
+    if (inst->prev)
+        inst->prev->next = inst;
+    else
+        b->at->first = inst;
+    if (inst->next)
+        inst->next->prev = inst;
+    else
+        b->at->last = inst;
 }
 
 /* Given out when there is no memory; big enough for callers that look at results and regions. */
@@ -121,15 +136,20 @@ static ir_inst *dummy_inst(ir_builder *b) {
     return &dummy;
 }
 
-ir_inst *ir_inst_add(ir_builder *b, ir_op op, const ir_type *results, unsigned nresults, ir_value **args,
-                     unsigned nargs, uint64_t imm) {
+ir_inst *ir_inst_add(ir_builder *b, ir_op op, const ir_type *results, unsigned nresults,
+                     ir_value **args, unsigned nargs, uint64_t imm) {
     arena *mem = &b->f->mem;
     ir_inst *inst = ARENA_NEW(mem, ir_inst);
     ir_value *values = ARENA_ARRAY(mem, ir_value, nresults + 1);
     ir_value **copy = ARENA_ARRAY(mem, ir_value *, nargs + 1);
     if (!inst || !values || !copy) return dummy_inst(b);
-    *inst = (ir_inst){.op = op, .nargs = (uint16_t)nargs, .nresults = (uint16_t)nresults, .args = copy,
-                      .results = values, .imm = imm, .pos = b->pos};
+    *inst = (ir_inst){.op = op,
+                      .nargs = (uint16_t)nargs,
+                      .nresults = (uint16_t)nresults,
+                      .args = copy,
+                      .results = values,
+                      .imm = imm,
+                      .pos = b->pos};
     if (nargs) memcpy(copy, args, sizeof *copy * nargs);
     for (unsigned i = 0; i < nresults; i++)
         values[i] = (ir_value){.type = results[i], .id = b->f->next_id++, .inst = inst, .index = i};
@@ -137,7 +157,8 @@ ir_inst *ir_inst_add(ir_builder *b, ir_op op, const ir_type *results, unsigned n
     return inst;
 }
 
-static ir_value *add_value(ir_builder *b, ir_op op, ir_type type, ir_value **args, unsigned nargs, uint64_t imm) {
+static ir_value *add_value(ir_builder *b, ir_op op, ir_type type, ir_value **args, unsigned nargs,
+                           uint64_t imm) {
     return ir_inst_add(b, op, &type, 1, args, nargs, imm)->results;
 }
 
@@ -163,14 +184,18 @@ ir_value *ir_const_float(ir_builder *b, ir_type type, double value) {
     return ir_const_bits(b, type, bits);
 }
 
-ir_value *ir_special_value(ir_builder *b, ir_special which) { return add_value(b, IR_SPECIAL, IR_I32, NULL, 0, which); }
+ir_value *ir_special_value(ir_builder *b, ir_special which) {
+    return add_value(b, IR_SPECIAL, IR_I32, NULL, 0, which);
+}
 
 /* Result rules S, B and D follow from operand 0. */
 static ir_type result_type(ir_op op, const ir_value *first) {
     return ir_op_table[op].result == 'B' ? IR_I1 : first->type;
 }
 
-ir_value *ir_unary(ir_builder *b, ir_op op, ir_value *a) { return add_value(b, op, result_type(op, a), &a, 1, 0); }
+ir_value *ir_unary(ir_builder *b, ir_op op, ir_value *a) {
+    return add_value(b, op, result_type(op, a), &a, 1, 0);
+}
 
 ir_value *ir_binary(ir_builder *b, ir_op op, ir_value *a, ir_value *c) {
     ir_value *args[2] = {a, c};
@@ -179,15 +204,20 @@ ir_value *ir_binary(ir_builder *b, ir_op op, ir_value *a, ir_value *c) {
 
 ir_value *ir_ternary(ir_builder *b, ir_op op, ir_value *a, ir_value *c, ir_value *d) {
     ir_value *args[3] = {a, c, d};
-    return add_value(b, op, ir_op_table[op].result == 'L' ? c->type : result_type(op, a), args, 3, 0);
+    return add_value(b, op, ir_op_table[op].result == 'L' ? c->type : result_type(op, a), args, 3,
+                     0);
 }
 
 ir_value *ir_select(ir_builder *b, ir_value *cond, ir_value *yes, ir_value *no) {
     return ir_ternary(b, IR_SELECT, cond, yes, no);
 }
 
-ir_value *ir_cast(ir_builder *b, ir_op op, ir_type to, ir_value *a) { return add_value(b, op, to, &a, 1, 0); }
-ir_value *ir_ptradd(ir_builder *b, ir_value *ptr, ir_value *bytes) { return ir_binary(b, IR_PTRADD, ptr, bytes); }
+ir_value *ir_cast(ir_builder *b, ir_op op, ir_type to, ir_value *a) {
+    return add_value(b, op, to, &a, 1, 0);
+}
+ir_value *ir_ptradd(ir_builder *b, ir_value *ptr, ir_value *bytes) {
+    return ir_binary(b, IR_PTRADD, ptr, bytes);
+}
 
 ir_value *ir_alloc(ir_builder *b, ir_type ptr_type, size_t bytes) {
     return add_value(b, IR_ALLOC, ptr_type, NULL, 0, bytes);
@@ -202,7 +232,8 @@ void ir_store(ir_builder *b, ir_value *ptr, ir_value *value, uint64_t mem) {
     ir_inst_add(b, IR_STORE, NULL, 0, args, 2, mem);
 }
 
-ir_value *ir_atomic(ir_builder *b, ir_op op, ir_value *ptr, ir_value *v, ir_value *w, uint64_t mem) {
+ir_value *ir_atomic(ir_builder *b, ir_op op, ir_value *ptr, ir_value *v, ir_value *w,
+                    uint64_t mem) {
     ir_value *args[3] = {ptr, v, w};
     return add_value(b, op, v->type, args, w ? 3 : 2, mem);
 }
@@ -230,7 +261,8 @@ ir_inst *ir_block(ir_builder *b, const ir_type *results, unsigned nresults) {
     return add_regions(b, ir_inst_add(b, IR_BLOCK, results, nresults, NULL, 0, 0), 1);
 }
 
-ir_inst *ir_loop(ir_builder *b, ir_value **init, unsigned ninit, const ir_type *results, unsigned nresults) {
+ir_inst *ir_loop(ir_builder *b, ir_value **init, unsigned ninit, const ir_type *results,
+                 unsigned nresults) {
     ir_inst *loop = add_regions(b, ir_inst_add(b, IR_LOOP, results, nresults, init, ninit, 0), 1);
     if (b->f->failed) return loop;
     ir_region *body = loop->regions[0];
@@ -238,7 +270,8 @@ ir_inst *ir_loop(ir_builder *b, ir_value **init, unsigned ninit, const ir_type *
     if (!body->params) return dummy_inst(b);
     body->nparams = ninit;
     for (unsigned i = 0; i < ninit; i++)
-        body->params[i] = (ir_value){.type = init[i]->type, .id = b->f->next_id++, .region = body, .index = i};
+        body->params[i] =
+            (ir_value){.type = init[i]->type, .id = b->f->next_id++, .region = body, .index = i};
     return loop;
 }
 

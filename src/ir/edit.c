@@ -3,10 +3,14 @@
 
 void ir_inst_remove(ir_inst *inst) {
     ir_region *region = inst->parent;
-    if (inst->prev) inst->prev->next = inst->next;
-    else region->first = inst->next;
-    if (inst->next) inst->next->prev = inst->prev;
-    else region->last = inst->prev;
+    if (inst->prev)
+        inst->prev->next = inst->next;
+    else
+        region->first = inst->next;
+    if (inst->next)
+        inst->next->prev = inst->prev;
+    else
+        region->last = inst->prev;
     inst->prev = inst->next = NULL;
     inst->parent = NULL;
 }
@@ -17,8 +21,10 @@ void ir_inst_move_before(ir_inst *inst, ir_inst *before) {
     inst->parent = region;
     inst->next = before;
     inst->prev = before->prev;
-    if (inst->prev) inst->prev->next = inst;
-    else region->first = inst;
+    if (inst->prev)
+        inst->prev->next = inst;
+    else
+        region->first = inst;
     before->prev = inst;
 }
 
@@ -26,11 +32,14 @@ static void replace_in_region(ir_region *region, ir_value *old, ir_value *with) 
     for (ir_inst *inst = region->first; inst; inst = inst->next) {
         for (unsigned i = 0; i < inst->nargs; i++)
             if (inst->args[i] == old) inst->args[i] = with;
-        for (int r = 0; r < 2 && inst->regions[r]; r++) replace_in_region(inst->regions[r], old, with);
+        for (int r = 0; r < 2 && inst->regions[r]; r++)
+            replace_in_region(inst->regions[r], old, with);
     }
 }
 
-void ir_replace_uses(ir_func *f, ir_value *old, ir_value *with) { replace_in_region(&f->body, old, with); }
+void ir_replace_uses(ir_func *f, ir_value *old, ir_value *with) {
+    replace_in_region(&f->body, old, with);
+}
 
 static void number_region(ir_region *region, uint32_t *next) {
     for (uint32_t i = 0; i < region->nparams; i++) region->params[i].id = (*next)++;
@@ -53,7 +62,8 @@ typedef struct hashing {
 } hashing;
 
 static void mix(hashing *s, uint64_t word) {
-    __uint128_t product = (__uint128_t)(s->h ^ word ^ 0xa0761d6478bd642full) * 0xe7037ed1a0b428dbull;
+    __uint128_t product =
+        (__uint128_t)(s->h ^ word ^ 0xa0761d6478bd642full) * 0xe7037ed1a0b428dbull;
     s->h = (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 

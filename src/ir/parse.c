@@ -11,9 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_DEPTH 200
+#define MAX_DEPTH  200
 #define MAX_VALUES (1u << 20)
-#define MAX_LIST 256
+#define MAX_LIST   256
 
 typedef struct parsing {
     const char *text, *at;
@@ -22,7 +22,8 @@ typedef struct parsing {
     uint32_t values_capacity;
     ir_inst **constructs;
     uint32_t nconstructs, constructs_capacity;
-    jmp_buf failed; /* inside the parser only: everything lives in arenas and two tables freed at entry */
+    jmp_buf
+        failed; /* inside the parser only: everything lives in arenas and two tables freed at entry */
 } parsing;
 
 static _Noreturn void fail_at(parsing *p, const char *at, const char *what) {
@@ -130,7 +131,8 @@ static uint32_t value_number(parsing *p) {
 static ir_value *use(parsing *p) {
     const char *start = (skip_space(p), p->at);
     uint32_t number = value_number(p);
-    if (number >= p->values_capacity || !p->values[number]) fail_at(p, start, "the value is not defined before");
+    if (number >= p->values_capacity || !p->values[number])
+        fail_at(p, start, "the value is not defined before");
     return p->values[number];
 }
 
@@ -171,7 +173,8 @@ static const char *const special_names[IR_SPECIAL_COUNT] = {
     "tid.x",  "tid.y",  "tid.z",  "ctaid.x",  "ctaid.y",  "ctaid.z",
     "ntid.x", "ntid.y", "ntid.z", "nctaid.x", "nctaid.y", "nctaid.z",
 };
-static const char *const order_names[] = {"plain", "volatile", "relaxed", "acquire", "release", "acq_rel"};
+static const char *const order_names[] = {"plain",   "volatile", "relaxed",
+                                          "acquire", "release",  "acq_rel"};
 static const char *const scope_names[] = {"block", "device", "system"};
 
 static void region(parsing *p, ir_region *at, int depth);
@@ -203,7 +206,9 @@ static uint64_t memory_suffix(parsing *p) {
 static uint64_t immediate(parsing *p, ir_op op) {
     int which;
     switch (op) {
-    case IR_CONST: case IR_ALLOC: case IR_FAULT: return decimal(p);
+    case IR_CONST:
+    case IR_ALLOC:
+    case IR_FAULT: return decimal(p);
     case IR_SPECIAL:
         which = one_of(p, special_names, IR_SPECIAL_COUNT);
         if (which < 0) fail(p, "unknown coordinate");
@@ -224,8 +229,8 @@ static ir_inst *find_label(parsing *p) {
     return p->constructs[number];
 }
 
-static void construct(parsing *p, ir_builder *b, ir_op op, const ir_type *results, unsigned nresults, int depth,
-                      ir_inst **made) {
+static void construct(parsing *p, ir_builder *b, ir_op op, const ir_type *results,
+                      unsigned nresults, int depth, ir_inst **made) {
     if (depth > MAX_DEPTH) fail(p, "nested too deeply");
     expect(p, "@");
     const char *start = p->at;
@@ -247,8 +252,9 @@ static void construct(parsing *p, ir_builder *b, ir_op op, const ir_type *result
             list[count++] = use(p);
         }
     }
-    ir_inst *inst = op == IR_IF ? ir_if(b, list[0], results, nresults)
-                    : op == IR_LOOP ? ir_loop(b, list, count, results, nresults) : ir_block(b, results, nresults);
+    ir_inst *inst = op == IR_IF     ? ir_if(b, list[0], results, nresults)
+                    : op == IR_LOOP ? ir_loop(b, list, count, results, nresults)
+                                    : ir_block(b, results, nresults);
     if (p->f->failed) fail(p, "out of memory");
     grow(p, (void **)&p->constructs, &p->constructs_capacity, p->nconstructs + 1);
     p->constructs[p->nconstructs++] = inst;
@@ -307,10 +313,12 @@ static void instruction(parsing *p, ir_region *at, int depth) {
         inst = ir_inst_add(&b, op, types, nresults, list, count, imm);
         if (p->f->failed) fail(p, "out of memory");
         inst->label = label;
-        if (op == IR_CONST && nresults == 1 && ir_type_bits(types[0]) < 64 && imm >> ir_type_bits(types[0]))
+        if (op == IR_CONST && nresults == 1 && ir_type_bits(types[0]) < 64 &&
+            imm >> ir_type_bits(types[0]))
             fail(p, "the constant does not fit its type");
     }
-    for (unsigned i = 0; i < nresults; i++) define(p, results[i].at, results[i].number, &inst->results[i]);
+    for (unsigned i = 0; i < nresults; i++)
+        define(p, results[i].at, results[i].number, &inst->results[i]);
     position(p, inst);
 }
 
@@ -343,7 +351,8 @@ static void header(parsing *p) {
     }
     for (unsigned i = 0; i < count; i++) ir_func_add_param(p->f, params[i].type, NULL);
     if (p->f->failed) fail(p, "out of memory");
-    for (unsigned i = 0; i < count; i++) define(p, params[i].at, params[i].number, &p->f->body.params[i]);
+    for (unsigned i = 0; i < count; i++)
+        define(p, params[i].at, params[i].number, &p->f->body.params[i]);
     if (take(p, "file")) {
         expect(p, "\"");
         const char *end = strchr(p->at, '"');

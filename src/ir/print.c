@@ -21,7 +21,8 @@ static const char *const special_names[IR_SPECIAL_COUNT] = {
     "tid.x",  "tid.y",  "tid.z",  "ctaid.x",  "ctaid.y",  "ctaid.z",
     "ntid.x", "ntid.y", "ntid.z", "nctaid.x", "nctaid.y", "nctaid.z",
 };
-static const char *const order_names[] = {"plain", "volatile", "relaxed", "acquire", "release", "acq_rel"};
+static const char *const order_names[] = {"plain",   "volatile", "relaxed",
+                                          "acquire", "release",  "acq_rel"};
 static const char *const scope_names[] = {"block", "device", "system"};
 
 typedef struct printing {
@@ -86,15 +87,21 @@ static void print_inst(printing *p, ir_inst *inst, int depth) {
     }
     if (inst->nresults) strbuf_puts(p->out, " = ");
     switch (inst->op) {
-    case IR_BLOCK: case IR_LOOP: case IR_IF: print_construct(p, inst, depth); break;
-    case IR_CONST: case IR_ALLOC: strbuf_printf(p->out, "%s %" PRIu64, info->name, inst->imm); break;
-    case IR_SPECIAL: strbuf_printf(p->out, "%s %s", info->name, special_names[inst->imm % IR_SPECIAL_COUNT]); break;
+    case IR_BLOCK:
+    case IR_LOOP:
+    case IR_IF: print_construct(p, inst, depth); break;
+    case IR_CONST:
+    case IR_ALLOC: strbuf_printf(p->out, "%s %" PRIu64, info->name, inst->imm); break;
+    case IR_SPECIAL:
+        strbuf_printf(p->out, "%s %s", info->name, special_names[inst->imm % IR_SPECIAL_COUNT]);
+        break;
     case IR_FENCE: strbuf_printf(p->out, "%s %s", info->name, scope_names[inst->imm % 3]); break;
     case IR_FAULT:
         strbuf_printf(p->out, "%s %" PRIu64, info->name, inst->imm);
         print_args(p, inst);
         break;
-    case IR_BR: case IR_CONTINUE:
+    case IR_BR:
+    case IR_CONTINUE:
         strbuf_printf(p->out, "%s @%u", info->name, (uint32_t)(uintptr_t)inst->label->note);
         print_args(p, inst);
         break;

@@ -16,8 +16,9 @@ typedef struct verifying {
 } verifying;
 
 static simt_status bad(const verifying *v, const ir_inst *inst, const char *what) {
-    simt_status status = status_fail(SIMT_ERR_IR_INVALID, "kernel '%s', instruction %" PRIu32 " (%s): %s", v->f->name,
-                                     v->count, ir_op_table[inst->op].name, what);
+    simt_status status =
+        status_fail(SIMT_ERR_IR_INVALID, "kernel '%s', instruction %" PRIu32 " (%s): %s",
+                    v->f->name, v->count, ir_op_table[inst->op].name, what);
     if (inst->pos.line) status_set_position(v->f->file, (int)inst->pos.line, (int)inst->pos.column);
     return status;
 }
@@ -45,11 +46,14 @@ static simt_status check_conversion(const verifying *v, const ir_inst *inst) {
     bool fits = true;
     switch (inst->op) {
     case IR_TRUNC: fits = ir_type_is_int(to) && ir_type_bits(to) <= ir_type_bits(from); break;
-    case IR_SEXT: case IR_ZEXT: fits = ir_type_is_int(to) && ir_type_bits(to) >= ir_type_bits(from); break;
-    case IR_SITOFP: case IR_UITOFP: fits = ir_type_is_float(to); break;
-    case IR_FPTOSI: case IR_FPTOUI: case IR_CVT_NUMPY_S: case IR_CVT_NUMPY_U:
-        fits = ir_type_is_int(to) && to != IR_I1;
-        break;
+    case IR_SEXT:
+    case IR_ZEXT: fits = ir_type_is_int(to) && ir_type_bits(to) >= ir_type_bits(from); break;
+    case IR_SITOFP:
+    case IR_UITOFP: fits = ir_type_is_float(to); break;
+    case IR_FPTOSI:
+    case IR_FPTOUI:
+    case IR_CVT_NUMPY_S:
+    case IR_CVT_NUMPY_U: fits = ir_type_is_int(to) && to != IR_I1; break;
     case IR_FPEXT: fits = ir_type_is_float(to) && ir_type_bits(to) > ir_type_bits(from); break;
     case IR_FPTRUNC:
         fits = ir_type_is_float(to) && to != from && ir_type_bits(to) <= ir_type_bits(from);
@@ -60,14 +64,18 @@ static simt_status check_conversion(const verifying *v, const ir_inst *inst) {
     return fits ? SIMT_OK : bad(v, inst, "the result type does not fit the conversion");
 }
 
-static bool memory_imm_fits(uint64_t imm) { return (imm & 255) <= IR_ACQ_REL && imm >> 8 <= IR_SCOPE_SYSTEM; }
+static bool memory_imm_fits(uint64_t imm) {
+    return (imm & 255) <= IR_ACQ_REL && imm >> 8 <= IR_SCOPE_SYSTEM;
+}
 
 static simt_status check_atomic(const verifying *v, const ir_inst *inst) {
     ir_type type = inst->results->type;
-    bool floating = inst->op == IR_ATOMIC_FADD || inst->op == IR_ATOMIC_FMIN || inst->op == IR_ATOMIC_FMAX;
+    bool floating =
+        inst->op == IR_ATOMIC_FADD || inst->op == IR_ATOMIC_FMIN || inst->op == IR_ATOMIC_FMAX;
     bool any = inst->op == IR_ATOMIC_EXCH || inst->op == IR_ATOMIC_CAS;
     for (unsigned i = 1; i < inst->nargs; i++)
-        if (inst->args[i]->type != type) return bad(v, inst, "operands of another type than the result");
+        if (inst->args[i]->type != type)
+            return bad(v, inst, "operands of another type than the result");
     if (type_allowed(any ? 'A' : floating ? 'F' : 'N', type)) return SIMT_OK;
     return bad(v, inst, "an atomic operation does not take this type");
 }
@@ -78,15 +86,18 @@ static simt_status check_special_rules(const verifying *v, const ir_inst *inst) 
     if (inst->op >= IR_ATOMIC_ADD && inst->op <= IR_ATOMIC_CAS) SIMT_TRY(check_atomic(v, inst));
     switch (inst->op) {
     case IR_CONST:
-        if (ir_type_is_ptr(type) && inst->imm) return bad(v, inst, "the only constant pointer is 0");
+        if (ir_type_is_ptr(type) && inst->imm)
+            return bad(v, inst, "the only constant pointer is 0");
         if (ir_type_bits(type) < 64 && inst->imm >> ir_type_bits(type))
             return bad(v, inst, "the constant does not fit its type");
         break;
     case IR_SPECIAL:
-        if (type != IR_I32 || inst->imm >= IR_SPECIAL_COUNT) return bad(v, inst, "no such coordinate");
+        if (type != IR_I32 || inst->imm >= IR_SPECIAL_COUNT)
+            return bad(v, inst, "no such coordinate");
         break;
     case IR_ALLOC:
-        if (type != IR_PTR_SHARED && type != IR_PTR_LOCAL) return bad(v, inst, "memory is shared or local");
+        if (type != IR_PTR_SHARED && type != IR_PTR_LOCAL)
+            return bad(v, inst, "memory is shared or local");
         break;
     case IR_FENCE:
         if (inst->imm > IR_SCOPE_SYSTEM) return bad(v, inst, "no such scope");
@@ -94,11 +105,13 @@ static simt_status check_special_rules(const verifying *v, const ir_inst *inst) 
     case IR_FAULT:
         if (inst->imm > UINT32_MAX) return bad(v, inst, "no such fault number");
         for (unsigned i = 0; i < inst->nargs; i++)
-            if (inst->args[i]->type != IR_I64) return bad(v, inst, "the operands of a fault are i64");
+            if (inst->args[i]->type != IR_I64)
+                return bad(v, inst, "the operands of a fault are i64");
         break;
     case IR_BARRIER: break;
     default:
-        if ((ir_op_table[inst->op].reads || ir_op_table[inst->op].writes) && !memory_imm_fits(inst->imm))
+        if ((ir_op_table[inst->op].reads || ir_op_table[inst->op].writes) &&
+            !memory_imm_fits(inst->imm))
             return bad(v, inst, "no such memory order or scope");
     }
     return SIMT_OK;
@@ -106,7 +119,8 @@ static simt_status check_special_rules(const verifying *v, const ir_inst *inst) 
 
 static simt_status check_types(const verifying *v, const ir_inst *inst) {
     const ir_op_info *info = &ir_op_table[inst->op];
-    if (info->operands >= 0 && inst->nargs != info->operands) return bad(v, inst, "wrong number of operands");
+    if (info->operands >= 0 && inst->nargs != info->operands)
+        return bad(v, inst, "wrong number of operands");
     if (info->control) return SIMT_OK;
     bool makes = info->result != 'V';
     if (inst->nresults != makes) return bad(v, inst, "wrong number of results");
@@ -117,25 +131,33 @@ static simt_status check_types(const verifying *v, const ir_inst *inst) {
         return bad(v, inst, "operand 1 has a type that the operation does not take");
     if (inst->op == IR_PTRADD)
         return inst->args[1]->type == IR_I64 && inst->results->type == inst->args[0]->type
-                   ? SIMT_OK : bad(v, inst, "ptradd takes a pointer and an i64");
+                   ? SIMT_OK
+                   : bad(v, inst, "ptradd takes a pointer and an i64");
     if (inst->op == IR_PHILOX)
-        return inst->args[0]->type == IR_I64 && inst->args[1]->type == IR_I64 && inst->results->type == IR_I32
-                   ? SIMT_OK : bad(v, inst, "philox takes two i64 and gives i32");
+        return inst->args[0]->type == IR_I64 && inst->args[1]->type == IR_I64 &&
+                       inst->results->type == IR_I32
+                   ? SIMT_OK
+                   : bad(v, inst, "philox takes two i64 and gives i32");
     switch (info->result) {
-    case 'S': case 'B':
+    case 'S':
+    case 'B':
         for (unsigned i = 1; i < inst->nargs; i++)
-            if (inst->args[i]->type != inst->args[0]->type) return bad(v, inst, "operands of different types");
+            if (inst->args[i]->type != inst->args[0]->type)
+                return bad(v, inst, "operands of different types");
         if (inst->results->type != (info->result == 'B' ? IR_I1 : inst->args[0]->type))
             return bad(v, inst, "wrong result type");
         break;
     case 'L':
         if (inst->args[0]->type != IR_I1) return bad(v, inst, "the condition is not an i1");
-        if (inst->args[1]->type != inst->results->type || inst->args[2]->type != inst->results->type)
+        if (inst->args[1]->type != inst->results->type ||
+            inst->args[2]->type != inst->results->type)
             return bad(v, inst, "operands of different types");
         break;
     default: break;
     }
-    return inst->nargs == 1 && inst->op >= IR_TRUNC && inst->op <= IR_BITCAST ? check_conversion(v, inst) : SIMT_OK;
+    return inst->nargs == 1 && inst->op >= IR_TRUNC && inst->op <= IR_BITCAST
+               ? check_conversion(v, inst)
+               : SIMT_OK;
 }
 
 static simt_status check_jump(const verifying *v, const ir_inst *inst) {
@@ -143,12 +165,14 @@ static simt_status check_jump(const verifying *v, const ir_inst *inst) {
     const ir_region *region = inst->parent;
     while (region && region->owner != label) region = region->owner ? region->owner->parent : NULL;
     if (!label || !region) return bad(v, inst, "the label is no construct around it");
-    if (inst->op == IR_CONTINUE && label->op != IR_LOOP) return bad(v, inst, "continue names no loop");
+    if (inst->op == IR_CONTINUE && label->op != IR_LOOP)
+        return bad(v, inst, "continue names no loop");
     unsigned want = inst->op == IR_BR ? label->nresults : label->regions[0]->nparams;
     const ir_value *values = inst->op == IR_BR ? label->results : label->regions[0]->params;
     if (inst->nargs != want) return bad(v, inst, "wrong number of values for its label");
     for (unsigned i = 0; i < want; i++)
-        if (inst->args[i]->type != values[i].type) return bad(v, inst, "a value has not the type of its label");
+        if (inst->args[i]->type != values[i].type)
+            return bad(v, inst, "a value has not the type of its label");
     return SIMT_OK;
 }
 
@@ -156,20 +180,26 @@ static simt_status check_region(verifying *v, ir_region *region, int depth);
 
 static simt_status check_inst(verifying *v, ir_inst *inst, int depth) {
     v->count++;
-    if ((unsigned)inst->op >= IR_OP_COUNT) return status_fail(SIMT_ERR_IR_INVALID, "unknown operation %d", inst->op);
+    if ((unsigned)inst->op >= IR_OP_COUNT)
+        return status_fail(SIMT_ERR_IR_INVALID, "unknown operation %d", inst->op);
     for (unsigned i = 0; i < inst->nargs; i++)
-        if (!inst->args[i] || inst->args[i]->note != VISIBLE) return bad(v, inst, "an operand is not defined before it");
+        if (!inst->args[i] || inst->args[i]->note != VISIBLE)
+            return bad(v, inst, "an operand is not defined before it");
     SIMT_TRY(check_types(v, inst));
     if (inst->op == IR_BR || inst->op == IR_CONTINUE) SIMT_TRY(check_jump(v, inst));
-    if (inst->op == IR_IF && inst->args[0]->type != IR_I1) return bad(v, inst, "the condition is not an i1");
+    if (inst->op == IR_IF && inst->args[0]->type != IR_I1)
+        return bad(v, inst, "the condition is not an i1");
     int regions = inst->op == IR_IF ? 2 : inst->op == IR_BLOCK || inst->op == IR_LOOP ? 1 : 0;
     for (int r = 0; r < 2; r++)
-        if ((inst->regions[r] != NULL) != (r < regions)) return bad(v, inst, "wrong number of regions");
+        if ((inst->regions[r] != NULL) != (r < regions))
+            return bad(v, inst, "wrong number of regions");
     if (inst->op == IR_LOOP) {
         const ir_region *body = inst->regions[0];
-        if (body->nparams != inst->nargs) return bad(v, inst, "carried values and initial values differ in number");
+        if (body->nparams != inst->nargs)
+            return bad(v, inst, "carried values and initial values differ in number");
         for (unsigned i = 0; i < inst->nargs; i++)
-            if (body->params[i].type != inst->args[i]->type) return bad(v, inst, "an initial value has another type");
+            if (body->params[i].type != inst->args[i]->type)
+                return bad(v, inst, "an initial value has another type");
     }
     for (int r = 0; r < regions; r++) SIMT_TRY(check_region(v, inst->regions[r], depth + 1));
     for (unsigned i = 0; i < inst->nresults; i++) inst->results[i].note = VISIBLE;
@@ -177,13 +207,17 @@ static simt_status check_inst(verifying *v, ir_inst *inst, int depth) {
 }
 
 static simt_status check_region(verifying *v, ir_region *region, int depth) {
-    if (depth > MAX_DEPTH) return status_fail(SIMT_ERR_IR_INVALID, "kernel '%s': nested too deeply", v->f->name);
+    if (depth > MAX_DEPTH)
+        return status_fail(SIMT_ERR_IR_INVALID, "kernel '%s': nested too deeply", v->f->name);
     if (!region->last || !is_terminator(region->last->op))
-        return status_fail(SIMT_ERR_IR_INVALID, "kernel '%s': a region does not end in br, continue or return", v->f->name);
+        return status_fail(SIMT_ERR_IR_INVALID,
+                           "kernel '%s': a region does not end in br, continue or return",
+                           v->f->name);
     for (uint32_t i = 0; i < region->nparams; i++) region->params[i].note = VISIBLE;
     for (ir_inst *inst = region->first; inst; inst = inst->next) {
         if (inst->parent != region) return bad(v, inst, "it stands in another region than it says");
-        if (is_terminator(inst->op) && inst->next) return bad(v, inst, "a terminator in the middle of a region");
+        if (is_terminator(inst->op) && inst->next)
+            return bad(v, inst, "a terminator in the middle of a region");
         SIMT_TRY(check_inst(v, inst, depth));
     }
     for (ir_inst *inst = region->first; inst; inst = inst->next)
@@ -195,7 +229,7 @@ static simt_status check_region(verifying *v, ir_region *region, int depth) {
 static void clear_notes(ir_region *region) {
     for (uint32_t i = 0; i < region->nparams; i++) region->params[i].note = NULL;
     for (ir_inst *inst = region->first; inst; inst = inst->next) {
-        for (unsigned i = 0; i < inst->nargs; i++) 
+        for (unsigned i = 0; i < inst->nargs; i++)
             if (inst->args[i]) inst->args[i]->note = NULL; /* also of removed definitions */
         for (unsigned i = 0; i < inst->nresults; i++) inst->results[i].note = NULL;
         for (int r = 0; r < 2 && inst->regions[r]; r++) clear_notes(inst->regions[r]);
@@ -203,7 +237,8 @@ static void clear_notes(ir_region *region) {
 }
 
 simt_status ir_verify(const ir_func *f) {
-    if (f->failed) return status_fail(SIMT_ERR_MEMORY, "out of memory while building kernel '%s'", f->name);
+    if (f->failed)
+        return status_fail(SIMT_ERR_MEMORY, "out of memory while building kernel '%s'", f->name);
     ir_region *body = (ir_region *)&f->body; /* writes notes only */
     clear_notes(body);
     verifying v = {f, 0};

@@ -19,7 +19,8 @@ static bool is_single_product(const ir_value *v) {
 }
 
 /* product + sign * other; the negation of an operand is exact. */
-static void fuse(ir_func *f, ir_inst *sum, ir_value *product, ir_value *other, bool negate_product, bool negate_other) {
+static void fuse(ir_func *f, ir_inst *sum, ir_value *product, ir_value *other, bool negate_product,
+                 bool negate_other) {
     ir_builder b = {.f = f, .at = sum->parent, .before = sum, .pos = sum->pos};
     ir_value *args[3] = {product->inst->args[0], product->inst->args[1], other};
     if (negate_product) args[0] = ir_unary(&b, IR_FNEG, args[0]);
@@ -41,8 +42,10 @@ static void visit(ir_func *f, ir_region *region) {
         if (inst->op != IR_FADD && inst->op != IR_FSUB) continue;
         if (inst->results->type != IR_F32 && inst->results->type != IR_F64) continue;
         bool minus = inst->op == IR_FSUB;
-        if (is_single_product(inst->args[0])) fuse(f, inst, inst->args[0], inst->args[1], false, minus);
-        else if (is_single_product(inst->args[1])) fuse(f, inst, inst->args[1], inst->args[0], minus, false);
+        if (is_single_product(inst->args[0]))
+            fuse(f, inst, inst->args[0], inst->args[1], false, minus);
+        else if (is_single_product(inst->args[1]))
+            fuse(f, inst, inst->args[1], inst->args[0], minus, false);
     }
 }
 

@@ -26,13 +26,17 @@ typedef struct table {
 } table;
 
 static uint64_t hash_inst(const ir_inst *inst) {
-    uint64_t h = (uint64_t)inst->op * 0x9e3779b97f4a7c15ull ^ inst->imm * 0xc2b2ae3d27d4eb4full ^ inst->results->type;
-    for (unsigned i = 0; i < inst->nargs; i++) h = (h ^ (uintptr_t)inst->args[i]) * 0x9fb21c651e98df25ull;
+    uint64_t h = (uint64_t)inst->op * 0x9e3779b97f4a7c15ull ^ inst->imm * 0xc2b2ae3d27d4eb4full ^
+                 inst->results->type;
+    for (unsigned i = 0; i < inst->nargs; i++)
+        h = (h ^ (uintptr_t)inst->args[i]) * 0x9fb21c651e98df25ull;
     return h ^ h >> 29;
 }
 
 static bool equal(const ir_inst *a, const ir_inst *b) {
-    if (a->op != b->op || a->imm != b->imm || a->nargs != b->nargs || a->results->type != b->results->type) return false;
+    if (a->op != b->op || a->imm != b->imm || a->nargs != b->nargs ||
+        a->results->type != b->results->type)
+        return false;
     for (unsigned i = 0; i < a->nargs; i++)
         if (a->args[i] != b->args[i]) return false;
     return true;
@@ -42,7 +46,8 @@ static bool equal(const ir_inst *a, const ir_inst *b) {
 static ir_inst *find_or_add(table *t, ir_inst *inst) {
     uint32_t bucket = (uint32_t)(hash_inst(inst) % BUCKETS);
     for (uint32_t i = t->heads[bucket]; i; i = t->entries[i - 1].next)
-        if (t->entries[i - 1].inst && equal(t->entries[i - 1].inst, inst)) return t->entries[i - 1].inst;
+        if (t->entries[i - 1].inst && equal(t->entries[i - 1].inst, inst))
+            return t->entries[i - 1].inst;
     if (t->count == t->capacity) {
         uint32_t capacity = t->capacity ? t->capacity * 2 : 256;
         entry *grown = realloc(t->entries, sizeof *grown * capacity);
@@ -75,7 +80,8 @@ static void forget_loads(table *t, uint32_t from) {
 static void order_operands(ir_inst *inst) {
     if (!ir_op_table[inst->op].commutative || inst->nargs != 2) return;
     bool constants[2] = {opt_is_const(inst->args[0]), opt_is_const(inst->args[1])};
-    bool in_order = constants[0] == constants[1] ? inst->args[0]->id <= inst->args[1]->id : constants[1];
+    bool in_order =
+        constants[0] == constants[1] ? inst->args[0]->id <= inst->args[1]->id : constants[1];
     if (in_order) return;
     ir_value *swap = inst->args[0];
     inst->args[0] = inst->args[1];
@@ -112,5 +118,7 @@ simt_status opt_cse(ir_func *f) {
     memset(&t, 0, sizeof t);
     visit(&t, &f->body);
     free(t.entries);
-    return t.failed ? status_fail(SIMT_ERR_MEMORY, "out of memory while optimising kernel '%s'", f->name) : SIMT_OK;
+    return t.failed
+               ? status_fail(SIMT_ERR_MEMORY, "out of memory while optimising kernel '%s'", f->name)
+               : SIMT_OK;
 }

@@ -43,7 +43,8 @@ static uint64_t float_bits(ir_type type, double value) {
 
 /* ---- constants ---- */
 
-static bool fold_integer(ir_op op, unsigned width, uint64_t a, uint64_t b, int64_t sa, int64_t sb, uint64_t *out) {
+static bool fold_integer(ir_op op, unsigned width, uint64_t a, uint64_t b, int64_t sa, int64_t sb,
+                         uint64_t *out) {
     int64_t min = width == 64 ? INT64_MIN : -((int64_t)1 << (width - 1));
     switch (op) {
     case IR_ADD: *out = a + b; return true;
@@ -51,7 +52,9 @@ static bool fold_integer(ir_op op, unsigned width, uint64_t a, uint64_t b, int64
     case IR_MUL: *out = a * b; return true;
     case IR_MULHI_U: *out = (uint64_t)(((__uint128_t)a * b) >> width); return true;
     case IR_MULHI_S: *out = (uint64_t)(((__int128_t)sa * sb) >> width); return true;
-    case IR_DIV_S: *out = sb == 0 ? 0 : (sa == min && sb == -1) ? a : (uint64_t)(sa / sb); return true;
+    case IR_DIV_S:
+        *out = sb == 0 ? 0 : (sa == min && sb == -1) ? a : (uint64_t)(sa / sb);
+        return true;
     case IR_DIV_U: *out = b == 0 ? 0 : a / b; return true;
     case IR_REM_S: *out = sb == 0 || sb == -1 ? 0 : (uint64_t)(sa % sb); return true;
     case IR_REM_U: *out = b == 0 ? 0 : a % b; return true;
@@ -76,7 +79,8 @@ static bool fold_integer(ir_op op, unsigned width, uint64_t a, uint64_t b, int64
     case IR_LE_S: *out = sa <= sb; return true;
     case IR_LT_U: *out = a < b; return true;
     case IR_LE_U: *out = a <= b; return true;
-    case IR_TRUNC: case IR_ZEXT: *out = a; return true;
+    case IR_TRUNC:
+    case IR_ZEXT: *out = a; return true;
     case IR_SEXT: *out = (uint64_t)sa; return true;
     default: return false;
     }
@@ -120,20 +124,24 @@ static bool fold_constant(const ir_inst *inst, uint64_t *out) {
     if (ir_type_is_int(first->type)) {
         if (inst->op == IR_SITOFP || inst->op == IR_UITOFP) {
             bool exact = ir_type_bits(first->type) <= 32 && to == IR_F64;
-            double value = inst->op == IR_SITOFP ? (double)signed_bits(first) : (double)bits_of(first);
+            double value =
+                inst->op == IR_SITOFP ? (double)signed_bits(first) : (double)bits_of(first);
             if (!exact && fabs(value) > 2048) return false; /* leave roundings to the back end */
             if (!exact && to == IR_BF16 && fabs(value) > 256) return false;
             *out = float_bits(to, value);
             return true;
         }
-        return fold_integer(inst->op, ir_type_bits(first->type), bits_of(first), second ? bits_of(second) : 0,
-                            signed_bits(first), second ? signed_bits(second) : 0, out);
+        return fold_integer(inst->op, ir_type_bits(first->type), bits_of(first),
+                            second ? bits_of(second) : 0, signed_bits(first),
+                            second ? signed_bits(second) : 0, out);
     }
     if (!ir_type_is_float(first->type)) return false;
     double a = float_of(first), b = second ? float_of(second) : 0, value;
     if (fold_compare(inst->op, a, b, out)) return true;
-    if (inst->op == IR_FPEXT || (inst->op == IR_FPTRUNC && first->type != IR_F64)) value = a;
-    else if (!fold_float(inst->op, first->type, a, b, &value)) return false;
+    if (inst->op == IR_FPEXT || (inst->op == IR_FPTRUNC && first->type != IR_F64))
+        value = a;
+    else if (!fold_float(inst->op, first->type, a, b, &value))
+        return false;
     if (isnan(value)) return false;
     *out = float_bits(to, value);
     return true;
@@ -149,7 +157,9 @@ static bool is_float(const ir_value *v, double value) {
     double have = float_of(v);
     return have == value && signbit(have) == signbit(value);
 }
-static bool is_ones(const ir_value *v) { return is_int(v, -1); } /* i1 true is -1 when read signed */
+static bool is_ones(const ir_value *v) {
+    return is_int(v, -1);
+} /* i1 true is -1 when read signed */
 
 static int power_of_two(const ir_value *v) {
     if (!opt_is_const(v) || !ir_type_is_int(v->type)) return -1;
@@ -165,12 +175,20 @@ static ir_value *simplify_integer(const ir_inst *inst) {
     case IR_MUL:
         if (is_int(b, 0) || (is_int(a, 1) && ir_type_bits(b->type) > 1)) return b;
         return is_int(a, 0) || (is_int(b, 1) && ir_type_bits(a->type) > 1) ? a : NULL;
-    case IR_DIV_S: case IR_DIV_U: return is_int(b, 1) && ir_type_bits(a->type) > 1 ? a : NULL;
-    case IR_AND: return a == b || is_ones(b) || is_int(a, 0) ? a : is_ones(a) || is_int(b, 0) ? b : NULL;
-    case IR_OR: return a == b || is_int(b, 0) || is_ones(a) ? a : is_int(a, 0) || is_ones(b) ? b : NULL;
+    case IR_DIV_S:
+    case IR_DIV_U: return is_int(b, 1) && ir_type_bits(a->type) > 1 ? a : NULL;
+    case IR_AND:
+        return a == b || is_ones(b) || is_int(a, 0) ? a : is_ones(a) || is_int(b, 0) ? b : NULL;
+    case IR_OR:
+        return a == b || is_int(b, 0) || is_ones(a) ? a : is_int(a, 0) || is_ones(b) ? b : NULL;
     case IR_XOR: return is_int(b, 0) ? a : is_int(a, 0) ? b : NULL;
-    case IR_SHL: case IR_SHR_U: case IR_SHR_S: return is_int(b, 0) ? a : NULL;
-    case IR_MIN_S: case IR_MAX_S: case IR_MIN_U: case IR_MAX_U: return a == b ? a : NULL;
+    case IR_SHL:
+    case IR_SHR_U:
+    case IR_SHR_S: return is_int(b, 0) ? a : NULL;
+    case IR_MIN_S:
+    case IR_MAX_S:
+    case IR_MIN_U:
+    case IR_MAX_U: return a == b ? a : NULL;
     case IR_PTRADD: return is_int(b, 0) ? a : NULL;
     default: return NULL;
     }
@@ -191,8 +209,8 @@ static ir_value *simplify_float(const ir_inst *inst) {
 static ir_value *simplify_cast(const ir_inst *inst) {
     ir_value *a = inst->args[0];
     ir_type to = inst->results->type;
-    if (a->type == to && (inst->op == IR_TRUNC || inst->op == IR_SEXT || inst->op == IR_ZEXT || inst->op == IR_BITCAST ||
-                          inst->op == IR_FPEXT || inst->op == IR_FPTRUNC))
+    if (a->type == to && (inst->op == IR_TRUNC || inst->op == IR_SEXT || inst->op == IR_ZEXT ||
+                          inst->op == IR_BITCAST || inst->op == IR_FPEXT || inst->op == IR_FPTRUNC))
         return a;
     if (!a->inst || !a->inst->nargs || a->inst->args[0]->type != to) return NULL;
     bool widened = a->inst->op == IR_SEXT || a->inst->op == IR_ZEXT;
@@ -206,7 +224,8 @@ static ir_value *simplify(const ir_inst *inst) {
         if (inst->args[1] == inst->args[2]) return inst->args[1];
         return opt_is_const(inst->args[0]) ? inst->args[bits_of(inst->args[0]) ? 1 : 2] : NULL;
     }
-    if (inst->op == IR_NE && is_int(inst->args[1], 0)) { /* a truth value to its memory form and back */
+    if (inst->op == IR_NE &&
+        is_int(inst->args[1], 0)) { /* a truth value to its memory form and back */
         const ir_inst *from = inst->args[0]->inst;
         if (from && from->op == IR_ZEXT && from->args[0]->type == IR_I1) return from->args[0];
     }
@@ -248,7 +267,8 @@ static void visit(ir_func *f, ir_region *region) {
         const ir_op_info *info = &ir_op_table[inst->op];
         if (info->pure && inst->nargs > 0) {
             bool constant = true;
-            for (unsigned i = 0; i < inst->nargs; i++) constant = constant && opt_is_const(inst->args[i]);
+            for (unsigned i = 0; i < inst->nargs; i++)
+                constant = constant && opt_is_const(inst->args[i]);
             uint64_t bits;
             ir_value *same;
             if (constant && fold_constant(inst, &bits)) {

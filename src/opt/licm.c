@@ -23,7 +23,8 @@ static void hoist_region(ir_region *region, ir_inst *loop) {
         for (int r = 0; r < 2 && inst->regions[r]; r++) hoist_region(inst->regions[r], loop);
         if (!ir_op_table[inst->op].pure || inst->op == IR_ALLOC) continue;
         bool invariant = true;
-        for (unsigned i = 0; i < inst->nargs && invariant; i++) invariant = defined_outside(inst->args[i], loop);
+        for (unsigned i = 0; i < inst->nargs && invariant; i++)
+            invariant = defined_outside(inst->args[i], loop);
         if (invariant) ir_inst_move_before(inst, loop);
     }
 }

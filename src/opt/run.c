@@ -15,13 +15,15 @@ void opt_clear_notes(ir_func *f) { clear_region(&f->body); }
 static simt_status run_pass(ir_func *f, simt_status (*pass)(ir_func *), bool wanted, bool verify) {
     if (!wanted) return SIMT_OK;
     SIMT_TRY(pass(f));
-    if (f->failed) return status_fail(SIMT_ERR_MEMORY, "out of memory while optimising kernel '%s'", f->name);
+    if (f->failed)
+        return status_fail(SIMT_ERR_MEMORY, "out of memory while optimising kernel '%s'", f->name);
     return verify ? ir_verify(f) : SIMT_OK;
 }
 
 simt_status opt_run(ir_func *f, const opt_options *options) {
-#define PASS(id, default_on, meaning)                                                            \
-    SIMT_TRY(run_pass(f, opt_##id, (default_on) || (opt_##id == opt_contract && options->contract), \
+#define PASS(id, default_on, meaning)                                                  \
+    SIMT_TRY(run_pass(f, opt_##id,                                                     \
+                      (default_on) || (opt_##id == opt_contract && options->contract), \
                       options->verify));
 #include "opt/passes.def"
 #undef PASS

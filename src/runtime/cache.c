@@ -9,9 +9,11 @@ static bool same_options(const runtime_compile_options *a, const runtime_compile
     return memcmp(a->block, b->block, sizeof a->block) == 0 && a->contract == b->contract;
 }
 
-static cache_entry *find_locked(simt_runtime *rt, uint64_t key, const char *text, const runtime_compile_options *o) {
+static cache_entry *find_locked(simt_runtime *rt, uint64_t key, const char *text,
+                                const runtime_compile_options *o) {
     for (cache_entry *e = rt->buckets[key % CACHE_BUCKETS]; e != NULL; e = e->next) {
-        if (e->kernel.key != key || !same_options(&e->options, o) || strcmp(e->text, text) != 0) continue;
+        if (e->kernel.key != key || !same_options(&e->options, o) || strcmp(e->text, text) != 0)
+            continue;
         e->used = ++rt->tick;
         runtime_kernel_ref(&e->kernel);
         return e;
@@ -19,7 +21,8 @@ static cache_entry *find_locked(simt_runtime *rt, uint64_t key, const char *text
     return NULL;
 }
 
-runtime_kernel *cache_find(simt_runtime *rt, uint64_t key, const char *text, const runtime_compile_options *o) {
+runtime_kernel *cache_find(simt_runtime *rt, uint64_t key, const char *text,
+                           const runtime_compile_options *o) {
     pthread_mutex_lock(&rt->lock);
     cache_entry *e = find_locked(rt, key, text, o);
     pthread_mutex_unlock(&rt->lock);

@@ -21,18 +21,19 @@ static void dump(simt_runtime *rt, const char *stage, const ir_func *f) {
 
 /* As opt_run, with a dump after each pass. */
 static simt_status optimise_shown(simt_runtime *rt, ir_func *f, const opt_options *o) {
-#define PASS(id, default_on, meaning)                                      \
-    if (default_on || (opt_##id == opt_contract && o->contract)) {         \
-        SIMT_TRY(opt_##id(f));                                             \
-        if (o->verify) SIMT_TRY(ir_verify(f));                             \
-        dump(rt, #id, f);                                                  \
+#define PASS(id, default_on, meaning)                              \
+    if (default_on || (opt_##id == opt_contract && o->contract)) { \
+        SIMT_TRY(opt_##id(f));                                     \
+        if (o->verify) SIMT_TRY(ir_verify(f));                     \
+        dump(rt, #id, f);                                          \
     }
 #include "opt/passes.def"
 #undef PASS
     return SIMT_OK;
 }
 
-static simt_status compile(simt_runtime *rt, ir_func *f, const runtime_compile_options *options, code **out) {
+static simt_status compile(simt_runtime *rt, ir_func *f, const runtime_compile_options *options,
+                           code **out) {
     opt_options o = {.contract = options->contract, .verify = rt->verify};
     backend_options b = {.block = {options->block[0], options->block[1], options->block[2]}};
     dump(rt, "ir", f);
@@ -53,7 +54,8 @@ static uint64_t key_of(const ir_func *f, const runtime_compile_options *o) {
     return key ^ o->contract ^ key >> 29;
 }
 
-static simt_status find_or_compile(simt_runtime *rt, ir_func *f, const runtime_compile_options *options, const char *text,
+static simt_status find_or_compile(simt_runtime *rt, ir_func *f,
+                                   const runtime_compile_options *options, const char *text,
                                    runtime_kernel **out) {
     uint64_t key = key_of(f, options);
     *out = cache_find(rt, key, text, options);
@@ -75,13 +77,16 @@ static simt_status find_or_compile(simt_runtime *rt, ir_func *f, const runtime_c
     return SIMT_OK;
 }
 
-simt_status runtime_compile(simt_runtime *rt, ir_func *f, const runtime_compile_options *options, runtime_kernel **out) {
+simt_status runtime_compile(simt_runtime *rt, ir_func *f, const runtime_compile_options *options,
+                            runtime_kernel **out) {
     strbuf text;
     strbuf_init(&text);
     ir_print(f, &text);
     simt_status status;
-    if (text.failed || f->failed) status = status_fail(SIMT_ERR_MEMORY, "no memory to compile kernel %s", f->name);
-    else status = find_or_compile(rt, f, options, strbuf_text(&text), out);
+    if (text.failed || f->failed)
+        status = status_fail(SIMT_ERR_MEMORY, "no memory to compile kernel %s", f->name);
+    else
+        status = find_or_compile(rt, f, options, strbuf_text(&text), out);
     strbuf_deinit(&text);
     ir_func_free(f);
     return status;

@@ -13,9 +13,9 @@ typedef struct cache_entry cache_entry;
 struct cache_entry {
     runtime_kernel kernel; /* first: a kernel's address is its entry's */
     cache_entry *next;
-    char *text;            /* printed form before optimisation */
+    char *text; /* printed form before optimisation */
     runtime_compile_options options;
-    uint64_t used;         /* tick of the last use */
+    uint64_t used; /* tick of the last use */
 };
 
 struct simt_runtime {
@@ -24,7 +24,7 @@ struct simt_runtime {
     bool verify;
     runtime_dump_sink dump; /* NULL: no dump */
     void *dump_context;
-    pthread_mutex_t lock;   /* of the cache */
+    pthread_mutex_t lock; /* of the cache */
     cache_entry *buckets[CACHE_BUCKETS];
     uint32_t count;
     uint64_t tick;
@@ -32,7 +32,8 @@ struct simt_runtime {
 
 /* Both lock. The kernel found or kept comes with a reference for the caller. keep takes over `made`, and
  * may find that another thread was quicker: then that one's kernel is returned. */
-runtime_kernel *cache_find(simt_runtime *rt, uint64_t key, const char *text, const runtime_compile_options *o);
+runtime_kernel *cache_find(simt_runtime *rt, uint64_t key, const char *text,
+                           const runtime_compile_options *o);
 runtime_kernel *cache_keep(simt_runtime *rt, cache_entry *made);
 void cache_clear(simt_runtime *rt);
 

@@ -35,7 +35,10 @@ simt_status runtime_new(int threads, simt_runtime **out) {
     rt->backend = &backend_vm;
     rt->verify = wants_verify();
     const char *text = getenv("SIMT_DUMP");
-    if (text != NULL && *text != '\0') rt->dump = strstr(text, "opt") != NULL || strstr(text, "asm") != NULL ? dump_to_stderr : dump_input_to_stderr;
+    if (text != NULL && *text != '\0')
+        rt->dump = strstr(text, "opt") != NULL || strstr(text, "asm") != NULL
+                       ? dump_to_stderr
+                       : dump_input_to_stderr;
     pthread_mutex_init(&rt->lock, NULL);
     *out = rt;
     return SIMT_OK;
@@ -56,10 +59,12 @@ void runtime_set_dump(simt_runtime *rt, runtime_dump_sink sink, void *context) {
     rt->dump_context = context;
 }
 
-simt_status runtime_launch(simt_runtime *rt, const runtime_kernel *k, const uint32_t grid[3], const uint64_t *args,
-                           size_t shared_bytes, code_fault *fault) {
+simt_status runtime_launch(simt_runtime *rt, const runtime_kernel *k, const uint32_t grid[3],
+                           const uint64_t *args, size_t shared_bytes, code_fault *fault) {
     const code *c = k->code;
-    code_launch launch = {.grid = {grid[0], grid[1], grid[2]}, .block = {c->block[0], c->block[1], c->block[2]},
-                          .args = args, .shared_bytes = shared_bytes};
+    code_launch launch = {.grid = {grid[0], grid[1], grid[2]},
+                          .block = {c->block[0], c->block[1], c->block[2]},
+                          .args = args,
+                          .shared_bytes = shared_bytes};
     return rt->device->launch(rt->device, c, &launch, fault);
 }

@@ -5,7 +5,6 @@ import threading
 
 import numpy as np
 import pytest
-
 from simt import _core
 
 SHAPES = [

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-
 from simt import _core
 
 DTYPES = ["int64", "int32", "uint8", "float64"]

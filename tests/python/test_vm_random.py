@@ -5,7 +5,6 @@ import random
 import numpy as np
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-
 from simt import _core
 
 OPS = {

@@ -125,7 +125,7 @@ static double reference(const char *name, double x) {
     REF(tanh)
     REF(erf)
 #undef REF
-        return NAN;
+    return NAN;
 }
 
 // Distance of got from want in units in the last place of float32 at want; NaN equals NaN, and an

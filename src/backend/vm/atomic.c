@@ -16,47 +16,50 @@ static void *address_of(const lane_access *l, size_t i) {
     return (void *)(l->x->gather ? a[i] : *a + (uint64_t)(l->x->stride * (int64_t)i));
 }
 
-#define VALUES(T)                                                                               \
-    T *address = address_of(&l, i);                                                             \
-    const T *pb = l.entry[x->b], *pc = l.entry[x->c];                                           \
-    T b = pb[x->b_scalar ? 0 : i], c = l.x->c != 0 ? pc[x->c_scalar ? 0 : i] : 0, old;          \
+#define VALUES(T)                                                                      \
+    T *address = address_of(&l, i);                                                    \
+    const T *pb = l.entry[x->b], *pc = l.entry[x->c];                                  \
+    T b = pb[x->b_scalar ? 0 : i], c = l.x->c != 0 ? pc[x->c_scalar ? 0 : i] : 0, old; \
     (void)c;
 
 /* old = *address; *address = e(old, b), as one step */
-#define UPDATE(T, e)                                                                            \
-    do {                                                                                        \
-        __atomic_load(address, &old, __ATOMIC_RELAXED);                                         \
-        for (;;) {                                                                              \
-            T next = (T)(e);                                                                    \
-            if (x->shared) {                                                                    \
-                *address = next;                                                                \
-                break;                                                                          \
-            }                                                                                   \
-            if (__atomic_compare_exchange(address, &old, &next, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) break; \
-        }                                                                                       \
+#define UPDATE(T, e)                                                                     \
+    do {                                                                                 \
+        __atomic_load(address, &old, __ATOMIC_RELAXED);                                  \
+        for (;;) {                                                                       \
+            T next = (T)(e);                                                             \
+            if (x->shared) {                                                             \
+                *address = next;                                                         \
+                break;                                                                   \
+            }                                                                            \
+            if (__atomic_compare_exchange(address, &old, &next, false, __ATOMIC_SEQ_CST, \
+                                          __ATOMIC_SEQ_CST))                             \
+                break;                                                                   \
+        }                                                                                \
     } while (0)
 
-#define INTEGER(T, S)                                                                           \
-    static T step_##T(const lane_access l, const vm_atomic *x, size_t i) {                      \
-        VALUES(T)                                                                               \
-        switch (x->op) {                                                                        \
-        case IR_ATOMIC_ADD:                                                                     \
-            if (!x->shared) return __atomic_fetch_add(address, b, __ATOMIC_SEQ_CST);            \
-            UPDATE(T, old + b);                                                                 \
-            return old;                                                                         \
-        case IR_ATOMIC_AND: UPDATE(T, old & b); return old;                                     \
-        case IR_ATOMIC_OR: UPDATE(T, old | b); return old;                                      \
-        case IR_ATOMIC_XOR: UPDATE(T, old ^ b); return old;                                     \
-        case IR_ATOMIC_MIN_S: UPDATE(T, (S)old < (S)b ? old : b); return old;                   \
-        case IR_ATOMIC_MAX_S: UPDATE(T, (S)old > (S)b ? old : b); return old;                   \
-        case IR_ATOMIC_MIN_U: UPDATE(T, old < b ? old : b); return old;                         \
-        case IR_ATOMIC_MAX_U: UPDATE(T, old > b ? old : b); return old;                         \
+#define INTEGER(T, S)                                                                            \
+    static T step_##T(const lane_access l, const vm_atomic *x, size_t i) {                       \
+        VALUES(T)                                                                                \
+        switch (x->op) {                                                                         \
+        case IR_ATOMIC_ADD:                                                                      \
+            if (!x->shared) return __atomic_fetch_add(address, b, __ATOMIC_SEQ_CST);             \
+            UPDATE(T, old + b);                                                                  \
+            return old;                                                                          \
+        case IR_ATOMIC_AND: UPDATE(T, old &b); return old;                                       \
+        case IR_ATOMIC_OR: UPDATE(T, old | b); return old;                                       \
+        case IR_ATOMIC_XOR: UPDATE(T, old ^ b); return old;                                      \
+        case IR_ATOMIC_MIN_S: UPDATE(T, (S)old < (S)b ? old : b); return old;                    \
+        case IR_ATOMIC_MAX_S: UPDATE(T, (S)old > (S)b ? old : b); return old;                    \
+        case IR_ATOMIC_MIN_U: UPDATE(T, old < b ? old : b); return old;                          \
+        case IR_ATOMIC_MAX_U: UPDATE(T, old > b ? old : b); return old;                          \
         case IR_ATOMIC_EXCH: __atomic_exchange(address, &b, &old, __ATOMIC_SEQ_CST); return old; \
-        default: /* CAS */                                                                      \
-            old = b;                                                                            \
-            __atomic_compare_exchange(address, &old, &c, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST); \
-            return old;                                                                         \
-        }                                                                                       \
+        default: /* CAS */                                                                       \
+            old = b;                                                                             \
+            __atomic_compare_exchange(address, &old, &c, false, __ATOMIC_SEQ_CST,                \
+                                      __ATOMIC_SEQ_CST);                                         \
+            return old;                                                                          \
+        }                                                                                        \
     }
 INTEGER(uint8_t, int8_t)
 INTEGER(uint16_t, int16_t)
@@ -74,36 +77,52 @@ static double most_of(double x, double y) {
 }
 
 /* One step on bits of type T, computed as floats of type F by `get` and `put`. */
-#define FLOATING(name, T, F, get, put)                                                          \
-    static T step_##name(const lane_access l, const vm_atomic *x, size_t i) {                   \
-        VALUES(T)                                                                               \
-        switch (x->op) {                                                                        \
-        case IR_ATOMIC_FADD: UPDATE(T, put((F)(get(old) + get(b)))); return old;                \
-        case IR_ATOMIC_FMIN: UPDATE(T, put((F)least_of(get(old), get(b)))); return old;         \
-        case IR_ATOMIC_FMAX: UPDATE(T, put((F)most_of(get(old), get(b)))); return old;          \
-        default: break;                                                                         \
-        }                                                                                       \
-        if (x->op == IR_ATOMIC_EXCH) {                                                          \
-            __atomic_exchange(address, &b, &old, __ATOMIC_SEQ_CST);                             \
-            return old;                                                                         \
-        }                                                                                       \
-        old = b;                                                                                \
+#define FLOATING(name, T, F, get, put)                                                           \
+    static T step_##name(const lane_access l, const vm_atomic *x, size_t i) {                    \
+        VALUES(T)                                                                                \
+        switch (x->op) {                                                                         \
+        case IR_ATOMIC_FADD: UPDATE(T, put((F)(get(old) + get(b)))); return old;                 \
+        case IR_ATOMIC_FMIN: UPDATE(T, put((F)least_of(get(old), get(b)))); return old;          \
+        case IR_ATOMIC_FMAX: UPDATE(T, put((F)most_of(get(old), get(b)))); return old;           \
+        default: break;                                                                          \
+        }                                                                                        \
+        if (x->op == IR_ATOMIC_EXCH) {                                                           \
+            __atomic_exchange(address, &b, &old, __ATOMIC_SEQ_CST);                              \
+            return old;                                                                          \
+        }                                                                                        \
+        old = b;                                                                                 \
         __atomic_compare_exchange(address, &old, &c, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST); \
-        return old;                                                                             \
+        return old;                                                                              \
     }
-static float get_f32(uint32_t u) { float f; memcpy(&f, &u, sizeof f); return f; }
-static uint32_t put_f32(float f) { uint32_t u; memcpy(&u, &f, sizeof u); return u; }
-static double get_f64(uint64_t u) { double f; memcpy(&f, &u, sizeof f); return f; }
-static uint64_t put_f64(double f) { uint64_t u; memcpy(&u, &f, sizeof u); return u; }
+static float get_f32(uint32_t u) {
+    float f;
+    memcpy(&f, &u, sizeof f);
+    return f;
+}
+static uint32_t put_f32(float f) {
+    uint32_t u;
+    memcpy(&u, &f, sizeof u);
+    return u;
+}
+static double get_f64(uint64_t u) {
+    double f;
+    memcpy(&f, &u, sizeof f);
+    return f;
+}
+static uint64_t put_f64(double f) {
+    uint64_t u;
+    memcpy(&u, &f, sizeof u);
+    return u;
+}
 FLOATING(f32, uint32_t, float, get_f32, put_f32)
 FLOATING(f64, uint64_t, double, get_f64, put_f64)
 FLOATING(f16, uint16_t, float, half_to_float, float_to_half)
 FLOATING(bf16, uint16_t, float, bfloat_to_float, float_to_bfloat)
 
-#define LANES(T, step)                                             \
-    do {                                                           \
-        T *d = entry[x->dst];                                      \
-        for (size_t i = 0; i < n; i++)                             \
+#define LANES(T, step)                                              \
+    do {                                                            \
+        T *d = entry[x->dst];                                       \
+        for (size_t i = 0; i < n; i++)                              \
             if (mask == NULL || mask[i] != 0) d[i] = step(l, x, i); \
     } while (0)
 

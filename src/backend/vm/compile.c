@@ -42,8 +42,9 @@ static void lay_out_frame(vm_code *c) {
     c->set_bytes = align64(c->lanes);
     c->slot_bytes = align64(c->slot_bytes);
     c->local_bytes = align64(c->local_bytes * c->lanes);
-    size_t gang = align64(sizeof(vm_gang)) + align64(c->nentries * sizeof(void *)) + align64(c->nsets * sizeof(vm_set)) +
-                  align64(c->cell_bytes) + (c->nsets + 1) * c->set_bytes + c->slot_bytes + c->local_bytes;
+    size_t gang = align64(sizeof(vm_gang)) + align64(c->nentries * sizeof(void *)) +
+                  align64(c->nsets * sizeof(vm_set)) + align64(c->cell_bytes) +
+                  (c->nsets + 1) * c->set_bytes + c->slot_bytes + c->local_bytes;
     c->gang_bytes = gang;
     c->shared_offset = align64(sizeof(vm_frame)) + gang * c->gangs;
     c->base.frame_bytes = c->shared_offset + align64(c->shared_bytes);
@@ -83,7 +84,8 @@ static bool keep_all(vm_code *c, const ir_func *f) {
     c->base.file = arena_strdup(&c->mem, f->file != NULL ? f->file : "");
     return c->base.name != NULL && c->base.file != NULL &&
            keep(c, (void **)&c->insts, c->ninsts * sizeof *c->insts) &&
-           keep(c, (void **)&c->entries, c->nentries * sizeof *c->entries) && list_params(c) && list_forwarded(c) &&
+           keep(c, (void **)&c->entries, c->nentries * sizeof *c->entries) && list_params(c) &&
+           list_forwarded(c) &&
            keep(c, (void **)&c->addresses, c->naddresses * sizeof *c->addresses) &&
            keep(c, (void **)&c->atomics, c->natomics * sizeof *c->atomics) &&
            keep(c, (void **)&c->faults, c->nfaults * sizeof *c->faults) &&
@@ -91,7 +93,8 @@ static bool keep_all(vm_code *c, const ir_func *f) {
 }
 
 static simt_status build(vm_plan *p, vm_code *c) {
-    if (!vm_plan_scan(p)) return status_fail(SIMT_ERR_MEMORY, "no memory to compile kernel %s", p->f->name);
+    if (!vm_plan_scan(p))
+        return status_fail(SIMT_ERR_MEMORY, "no memory to compile kernel %s", p->f->name);
     p->lanes = c->lanes = p->has_spin ? 1 : p->threads;
     c->gangs = p->threads / p->lanes;
     vm_plan_shapes(p);
@@ -102,14 +105,19 @@ static simt_status build(vm_plan *p, vm_code *c) {
     return SIMT_OK;
 }
 
-static simt_status compile_as(const ir_func *f, const backend_options *o, bool small_grid, vm_code **out) {
+static simt_status compile_as(const ir_func *f, const backend_options *o, bool small_grid,
+                              vm_code **out) {
     uint64_t threads = (uint64_t)o->block[0] * o->block[1] * o->block[2];
     if (threads == 0 || threads > 65536)
-        return status_fail(SIMT_ERR_VALUE, "kernel %s: a block of %u x %u x %u threads is not possible", f->name, o->block[0],
-                           o->block[1], o->block[2]);
+        return status_fail(SIMT_ERR_VALUE,
+                           "kernel %s: a block of %u x %u x %u threads is not possible", f->name,
+                           o->block[0], o->block[1], o->block[2]);
     arena scratch;
     arena_init(&scratch);
-    vm_plan p = {.f = f, .mem = &scratch, .block = {o->block[0], o->block[1], o->block[2]}, .threads = (uint32_t)threads,
+    vm_plan p = {.f = f,
+                 .mem = &scratch,
+                 .block = {o->block[0], o->block[1], o->block[2]},
+                 .threads = (uint32_t)threads,
                  .small_grid = small_grid};
     vm_code *c = calloc(1, sizeof *c);
     if (c == NULL) return status_fail(SIMT_ERR_MEMORY, "no memory to compile kernel %s", f->name);
@@ -121,15 +129,18 @@ static simt_status compile_as(const ir_func *f, const backend_options *o, bool s
     c->base.nparams = f->body.nparams;
     memcpy(c->base.block, o->block, sizeof c->base.block);
     simt_status status = build(&p, c);
-    if (status == SIMT_OK && !keep_all(c, f)) status = status_fail(SIMT_ERR_MEMORY, "no memory to compile kernel %s", f->name);
-    else if (status != SIMT_OK) c->constants = NULL;
+    if (status == SIMT_OK && !keep_all(c, f))
+        status = status_fail(SIMT_ERR_MEMORY, "no memory to compile kernel %s", f->name);
+    else if (status != SIMT_OK)
+        c->constants = NULL;
     arena_deinit(&scratch);
     if (status == SIMT_OK && c->assumes_small_grid) status = compile_as(f, o, false, &c->general);
     if (status != SIMT_OK) {
         destroy_code(&c->base);
         return status;
     }
-    if (c->general != NULL && c->general->base.frame_bytes > c->base.frame_bytes) c->base.frame_bytes = c->general->base.frame_bytes;
+    if (c->general != NULL && c->general->base.frame_bytes > c->base.frame_bytes)
+        c->base.frame_bytes = c->general->base.frame_bytes;
     *out = c;
     return SIMT_OK;
 }

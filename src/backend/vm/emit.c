@@ -16,9 +16,9 @@ typedef struct emitter {
     vm_code *c;
     bool dry;
     simt_status status;
-    uint32_t body_fixes;  /* jumps to the end of the function */
+    uint32_t body_fixes; /* jumps to the end of the function */
     uint64_t cost, weight;
-    uint32_t temp[4];     /* vectors of f32 for f16 arithmetic */
+    uint32_t temp[4]; /* vectors of f32 for f16 arithmetic */
     uint32_t inst_capacity, entry_capacity;
     size_t constant_capacity;
 } emitter;
@@ -111,7 +111,8 @@ static uint32_t constant_cell(emitter *e, uint64_t bits) {
 }
 
 /* lanes values: base + i * stride, or with `modulo`, thread coordinates (i / divide) % modulo */
-static uint32_t constant_vector(emitter *e, unsigned size, uint64_t base, int64_t stride, uint32_t divide, uint32_t modulo) {
+static uint32_t constant_vector(emitter *e, unsigned size, uint64_t base, int64_t stride,
+                                uint32_t divide, uint32_t modulo) {
     size_t at = new_constant(e, (size_t)size * e->c->lanes);
     if (e->status != SIMT_OK) return 0;
     for (uint32_t i = 0; i < e->c->lanes; i++) {
@@ -150,11 +151,16 @@ static void widen(emitter *e, const ir_value *v) {
 /* Entries of values that exist before the code runs, and cells of scalars. */
 static void place_special(emitter *e, vm_value *v, uint64_t which) {
     uint32_t x = e->p->block[0], y = e->p->block[1], d = (uint32_t)(which % 3);
-    if (which >= IR_NTID_X && which <= IR_NTID_Z) v->entry = constant_cell(e, e->p->block[d]);
-    else if (which > IR_TID_Z) v->entry = new_entry(e, VM_AT_SPECIAL, which);
-    else if (e->c->lanes == 1) v->entry = new_entry(e, VM_AT_TID, d);
-    else if (v->stride == VM_VARYING) v->entry = constant_vector(e, 4, 0, 0, d == 0 ? 1 : d == 1 ? x : x * y, e->p->block[d]);
-    else v->entry = constant_cell(e, 0);
+    if (which >= IR_NTID_X && which <= IR_NTID_Z)
+        v->entry = constant_cell(e, e->p->block[d]);
+    else if (which > IR_TID_Z)
+        v->entry = new_entry(e, VM_AT_SPECIAL, which);
+    else if (e->c->lanes == 1)
+        v->entry = new_entry(e, VM_AT_TID, d);
+    else if (v->stride == VM_VARYING)
+        v->entry = constant_vector(e, 4, 0, 0, d == 0 ? 1 : d == 1 ? x : x * y, e->p->block[d]);
+    else
+        v->entry = constant_cell(e, 0);
 }
 
 static void place_alloc(emitter *e, vm_value *v, const ir_inst *in) {
@@ -163,14 +169,17 @@ static void place_alloc(emitter *e, vm_value *v, const ir_inst *in) {
     v->entry = new_cell(e);
     /* 0 bytes of shared memory: where the launch's dynamic shared memory starts (set at the end) */
     uint32_t offset = !local && in->imm == 0 ? UINT32_MAX : (uint32_t)*bytes;
-    e->c->addresses[e->c->naddresses++] = (vm_address){.entry = v->entry, .local = local, .offset = offset};
+    e->c->addresses[e->c->naddresses++] =
+        (vm_address){.entry = v->entry, .local = local, .offset = offset};
     *bytes += ((size_t)in->imm + 15) & ~(size_t)15;
 }
 
 static bool fixed_vector(const vm_value *v) {
     const ir_inst *in = v->value->inst;
     if (in == NULL) return false;
-    return in->op == IR_CONST || (in->op == IR_SPECIAL && (in->imm <= IR_TID_Z || (in->imm >= IR_NTID_X && in->imm <= IR_NTID_Z)));
+    return in->op == IR_CONST ||
+           (in->op == IR_SPECIAL &&
+            (in->imm <= IR_TID_Z || (in->imm >= IR_NTID_X && in->imm <= IR_NTID_Z)));
 }
 
 static void place_scalars(emitter *e) {
@@ -184,18 +193,25 @@ static void place_scalars(emitter *e) {
         vm_value *v = &e->p->values[i];
         const ir_inst *in = v->value != NULL ? v->value->inst : NULL;
         if (v->value == NULL) continue;
-        if (in == NULL && v->value->region == body) v->entry = new_entry(e, VM_AT_PARAM, v->value->index);
-        else if (in != NULL && in->op == IR_CONST) v->entry = constant_cell(e, in->imm);
-        else if (in != NULL && in->op == IR_SPECIAL) place_special(e, v, in->imm);
-        else if (in != NULL && in->op == IR_ALLOC) place_alloc(e, v, in);
-        else if (in != NULL && in->op == IR_BITCAST) continue;
-        else if (v->stride != VM_VARYING) v->entry = new_cell(e);
+        if (in == NULL && v->value->region == body)
+            v->entry = new_entry(e, VM_AT_PARAM, v->value->index);
+        else if (in != NULL && in->op == IR_CONST)
+            v->entry = constant_cell(e, in->imm);
+        else if (in != NULL && in->op == IR_SPECIAL)
+            place_special(e, v, in->imm);
+        else if (in != NULL && in->op == IR_ALLOC)
+            place_alloc(e, v, in);
+        else if (in != NULL && in->op == IR_BITCAST)
+            continue;
+        else if (v->stride != VM_VARYING)
+            v->entry = new_cell(e);
     }
 }
 
 /* The value whose storage a bitcast shares. */
 static vm_value *bitcast_root(emitter *e, vm_value *v) {
-    while (v->value->inst != NULL && v->value->inst->op == IR_BITCAST) v = vm_value_of(e->p, v->value->inst->args[0]);
+    while (v->value->inst != NULL && v->value->inst->op == IR_BITCAST)
+        v = vm_value_of(e->p, v->value->inst->args[0]);
     return v;
 }
 
@@ -215,7 +231,9 @@ static int by_start(const void *a, const void *b) {
 static void want_slot(emitter *e, slot_want *w, uint32_t *n, vm_value *v, uint32_t *entry) {
     const ir_inst *in = v->value->inst;
     bool construct = in == NULL || ir_op_table[in->op].control;
-    w[(*n)++] = (slot_want){.start = 2 * v->first - (construct && v->first > 0), .end = 2 * v->last, .entry = entry,
+    w[(*n)++] = (slot_want){.start = 2 * v->first - (construct && v->first > 0),
+                            .end = 2 * v->last,
+                            .entry = entry,
                             .size = log2_bytes(v->value->type)};
     (void)e;
 }
@@ -231,43 +249,58 @@ static void assign_slots(emitter *e) {
     for (uint32_t i = 0; i < p->nvalues; i++) {
         vm_value *v = &p->values[i];
         const ir_inst *in = v->value != NULL ? v->value->inst : NULL;
-        if (v->value == NULL || (in != NULL && in->op == IR_BITCAST && v->stride == VM_VARYING)) continue;
-        if (v->stride == VM_VARYING && v->same == NULL && !(in != NULL && in->op == IR_SPECIAL)) want_slot(e, w, &n, v, &v->entry);
-        else if (v->stride != VM_VARYING && v->needs_vector && !fixed_vector(v)) want_slot(e, w, &n, v, &v->vector);
+        if (v->value == NULL || (in != NULL && in->op == IR_BITCAST && v->stride == VM_VARYING))
+            continue;
+        if (v->stride == VM_VARYING && v->same == NULL && !(in != NULL && in->op == IR_SPECIAL))
+            want_slot(e, w, &n, v, &v->entry);
+        else if (v->stride != VM_VARYING && v->needs_vector && !fixed_vector(v))
+            want_slot(e, w, &n, v, &v->vector);
         else if (v->stride != VM_VARYING && v->needs_vector)
             v->vector = constant_vector(e, (unsigned)ir_type_bytes(v->value->type),
-                                        in->op == IR_CONST ? in->imm : in->imm >= IR_NTID_X ? p->block[in->imm % 3] : 0, v->stride, 0, 0);
+                                        in->op == IR_CONST     ? in->imm
+                                        : in->imm >= IR_NTID_X ? p->block[in->imm % 3]
+                                                               : 0,
+                                        v->stride, 0, 0);
     }
     qsort(w, n, sizeof *w, by_start);
     for (uint32_t i = 0; i < n && e->status == SIMT_OK; i++) {
-        uint32_t k = 0; /* an earlier one of this size that has ended and was not taken over (end = MAX) */
+        uint32_t k =
+            0; /* an earlier one of this size that has ended and was not taken over (end = MAX) */
         while (k < i && !(w[k].size == w[i].size && w[k].end <= w[i].start)) k++;
         size_t offset = k < i ? e->c->entries[*w[k].entry].offset : 0;
         if (k < i) w[k].end = UINT32_MAX;
-        *w[i].entry = k < i ? new_entry(e, VM_AT_SLOT, offset) : new_slot(e, (size_t)1 << w[i].size);
+        *w[i].entry =
+            k < i ? new_entry(e, VM_AT_SLOT, offset) : new_slot(e, (size_t)1 << w[i].size);
     }
     for (uint32_t i = 0; i < p->nvalues; i++)
-        if (p->values[i].same != NULL) p->values[i].entry = vm_value_of(p, p->values[i].same)->entry;
+        if (p->values[i].same != NULL)
+            p->values[i].entry = vm_value_of(p, p->values[i].same)->entry;
 }
 
 static void assign_bitcasts(emitter *e) {
     for (uint32_t i = 0; i < e->p->nvalues; i++) {
         vm_value *v = &e->p->values[i];
-        if (v->value == NULL || v->value->inst == NULL || v->value->inst->op != IR_BITCAST) continue;
+        if (v->value == NULL || v->value->inst == NULL || v->value->inst->op != IR_BITCAST)
+            continue;
         const vm_value *root = bitcast_root(e, v);
-        v->entry = v->stride == VM_VARYING && root->stride != VM_VARYING ? root->vector : root->entry;
+        v->entry =
+            v->stride == VM_VARYING && root->stride != VM_VARYING ? root->vector : root->entry;
     }
 }
 
 /* ---- elementwise operations ---- */
 
 static void add_cost(emitter *e, uint64_t per_lane_tenths, bool vector) {
-    e->cost += e->weight * (vector ? 40 + per_lane_tenths * e->c->lanes / 10 : 20); /* tenths of ns */
+    e->cost +=
+        e->weight * (vector ? 40 + per_lane_tenths * e->c->lanes / 10 : 20); /* tenths of ns */
 }
 
-static vm_inst *add_kernel(emitter *e, bool scalar_op, vm_kernel k, uint32_t dst, uint32_t a, uint32_t b, uint32_t c) {
+static vm_inst *add_kernel(emitter *e, bool scalar_op, vm_kernel k, uint32_t dst, uint32_t a,
+                           uint32_t b, uint32_t c) {
     if (k == NULL && e->status == SIMT_OK)
-        e->status = status_fail(SIMT_ERR_UNSUPPORTED, "kernel %s: an operation has no code in the vm for its type", e->p->f->name);
+        e->status = status_fail(SIMT_ERR_UNSUPPORTED,
+                                "kernel %s: an operation has no code in the vm for its type",
+                                e->p->f->name);
     vm_inst *in = add(e, scalar_op ? VM_SCALAR : VM_VECTOR);
     in->kernel = k;
     in->dst = dst, in->a = a, in->b = b, in->c = c;
@@ -279,13 +312,20 @@ static vm_inst *add_kernel(emitter *e, bool scalar_op, vm_kernel k, uint32_t dst
 static bool add_short(emitter *e, const ir_inst *in, uint32_t dst) {
     vm_kind kind;
     unsigned bytes = (unsigned)ir_type_bytes(in->results[0].type);
-    if (in->op == IR_PTRADD) kind = VM_ADD_64;
-    else if (in->op == IR_ADD && bytes >= 4) kind = bytes == 8 ? VM_ADD_64 : VM_ADD_32;
-    else if (in->op == IR_MUL && bytes >= 4) kind = bytes == 8 ? VM_MUL_64 : VM_MUL_32;
-    else if (in->op == IR_SUB && bytes == 8) kind = VM_SUB_64;
-    else if (in->op == IR_SEXT && bytes == 8 && in->args[0]->type == IR_I32) kind = VM_SEXT_32_64;
-    else if (in->op == IR_ZEXT && bytes == 8 && in->args[0]->type == IR_I32) kind = VM_ZEXT_32_64;
-    else return false;
+    if (in->op == IR_PTRADD)
+        kind = VM_ADD_64;
+    else if (in->op == IR_ADD && bytes >= 4)
+        kind = bytes == 8 ? VM_ADD_64 : VM_ADD_32;
+    else if (in->op == IR_MUL && bytes >= 4)
+        kind = bytes == 8 ? VM_MUL_64 : VM_MUL_32;
+    else if (in->op == IR_SUB && bytes == 8)
+        kind = VM_SUB_64;
+    else if (in->op == IR_SEXT && bytes == 8 && in->args[0]->type == IR_I32)
+        kind = VM_SEXT_32_64;
+    else if (in->op == IR_ZEXT && bytes == 8 && in->args[0]->type == IR_I32)
+        kind = VM_ZEXT_32_64;
+    else
+        return false;
     vm_inst *x = add(e, kind);
     x->dst = dst;
     x->a = entry_of(e, in->args[0]);
@@ -307,9 +347,12 @@ static operand operand_of(emitter *e, const ir_value *v, bool scalar_op) {
 
 static operand as_f32(emitter *e, operand x, vm_type half, unsigned k) {
     uint32_t to;
-    if (x.one) to = new_cell(e);
-    else if (e->temp[k] != 0) to = e->temp[k];
-    else to = e->temp[k] = new_slot(e, 4);
+    if (x.one)
+        to = new_cell(e);
+    else if (e->temp[k] != 0)
+        to = e->temp[k];
+    else
+        to = e->temp[k] = new_slot(e, 4);
     add_kernel(e, x.one, e->c->kernels->cast[IR_FPEXT][half].to[VM_F32], to, x.entry, 0, 0);
     return (operand){.entry = to, .one = x.one};
 }
@@ -321,8 +364,10 @@ static void splat_operand(emitter *e, const ir_value *v, operand *x, vm_type hal
 }
 
 static vm_form form_of(const ir_inst *in, const operand *x) {
-    if (in->op == IR_FMA) return x[1].one && x[2].one ? VM_SS : x[1].one ? VM_VS : x[2].one ? VM_SV : VM_VV;
-    if (in->op == IR_SELECT) return x[1].one && x[2].one ? VM_SS : x[1].one ? VM_SV : x[2].one ? VM_VS : VM_VV;
+    if (in->op == IR_FMA)
+        return x[1].one && x[2].one ? VM_SS : x[1].one ? VM_VS : x[2].one ? VM_SV : VM_VV;
+    if (in->op == IR_SELECT)
+        return x[1].one && x[2].one ? VM_SS : x[1].one ? VM_SV : x[2].one ? VM_VS : VM_VV;
     return x[0].one ? VM_SV : in->nargs > 1 && x[1].one ? VM_VS : VM_VV;
 }
 
@@ -336,7 +381,8 @@ static void swap_operands(ir_value **v, operand *x) {
 static void emit_arithmetic(emitter *e, const ir_inst *in, uint32_t dst) {
     bool one = vm_is_scalar(e->p, &in->results[0]);
     if (one && add_short(e, in, dst)) return;
-    vm_type type = vm_type_of(in->op == IR_SELECT ? in->results[0].type : in->args[0]->type), half = VM_TYPES;
+    vm_type type = vm_type_of(in->op == IR_SELECT ? in->results[0].type : in->args[0]->type),
+            half = VM_TYPES;
     if (in->op == IR_SELECT && (type == VM_F16 || type == VM_BF16)) type = VM_I16;
     if (type == VM_F16 || type == VM_BF16) half = type, type = VM_F32;
     const vm_row *row = e->c->kernels->row[in->op == IR_PTRADD ? IR_ADD : in->op];
@@ -350,8 +396,10 @@ static void emit_arithmetic(emitter *e, const ir_inst *in, uint32_t dst) {
     vm_form form = VM_VV;
     if (!one) {
         if (in->op == IR_FMA && x[0].one && !x[1].one) swap_operands(v, x);
-        if (in->op == IR_SELECT || in->op == IR_FMA) splat_operand(e, v[0], &x[0], in->op == IR_FMA ? half : VM_TYPES, 0);
-        else if (in->nargs == 1 || (x[0].one && x[1].one)) splat_operand(e, v[0], &x[0], half, 0);
+        if (in->op == IR_SELECT || in->op == IR_FMA)
+            splat_operand(e, v[0], &x[0], in->op == IR_FMA ? half : VM_TYPES, 0);
+        else if (in->nargs == 1 || (x[0].one && x[1].one))
+            splat_operand(e, v[0], &x[0], half, 0);
         form = form_of(in, x);
         if (row->form[type][form] == NULL) {
             for (unsigned i = 0; i < in->nargs; i++) splat_operand(e, v[i], &x[i], half, i);
@@ -360,8 +408,10 @@ static void emit_arithmetic(emitter *e, const ir_inst *in, uint32_t dst) {
     }
     bool back = half != VM_TYPES && in->results[0].type != IR_I1;
     uint32_t to = dst;
-    if (back && one) to = new_cell(e);
-    else if (back) to = e->temp[3] != 0 ? e->temp[3] : (e->temp[3] = new_slot(e, 4));
+    if (back && one)
+        to = new_cell(e);
+    else if (back)
+        to = e->temp[3] != 0 ? e->temp[3] : (e->temp[3] = new_slot(e, 4));
     add_kernel(e, one, row->form[type][form], to, x[0].entry, x[1].entry, x[2].entry);
     if (in->op >= IR_EXP && in->op <= IR_PHILOX) add_cost(e, 10, !one);
     if (back) add_kernel(e, one, e->c->kernels->cast[IR_FPTRUNC][VM_F32].to[half], dst, to, 0, 0);
@@ -382,16 +432,22 @@ static void emit_cast(emitter *e, const ir_inst *in, uint32_t dst) {
 
 static void emit_elementwise(emitter *e, const ir_inst *in) {
     uint32_t dst = entry_of(e, &in->results[0]);
-    if (e->c->kernels->cast[in->op] != NULL) emit_cast(e, in, dst);
-    else emit_arithmetic(e, in, dst);
+    if (e->c->kernels->cast[in->op] != NULL)
+        emit_cast(e, in, dst);
+    else
+        emit_arithmetic(e, in, dst);
     widen(e, &in->results[0]);
 }
 
 /* ---- memory ---- */
 
 static void emit_load(emitter *e, const ir_inst *in) {
-    const vm_value *address = vm_value_of(e->p, in->args[0]), *v = vm_value_of(e->p, &in->results[0]);
-    vm_kind kind = address->stride == VM_VARYING ? VM_LOAD_GATHER : address->stride == 0 ? VM_LOAD_SCALAR : v->forward ? VM_LOAD_FORWARD : VM_LOAD_LINEAR;
+    const vm_value *address = vm_value_of(e->p, in->args[0]),
+                   *v = vm_value_of(e->p, &in->results[0]);
+    vm_kind kind = address->stride == VM_VARYING ? VM_LOAD_GATHER
+                   : address->stride == 0        ? VM_LOAD_SCALAR
+                   : v->forward                  ? VM_LOAD_FORWARD
+                                                 : VM_LOAD_LINEAR;
     vm_inst *x = add(e, kind);
     x->dst = v->entry;
     x->a = address->entry;
@@ -406,7 +462,8 @@ static void emit_load(emitter *e, const ir_inst *in) {
 static void emit_store(emitter *e, const ir_inst *in) {
     vm_value *address = vm_value_of(e->p, in->args[0]), *v = vm_value_of(e->p, in->args[1]);
     uint8_t size = log2_bytes(in->args[1]->type);
-    bool one = address->stride == 0 && v->stride != VM_VARYING && (v->stride == 0 || e->c->lanes == 1);
+    bool one =
+        address->stride == 0 && v->stride != VM_VARYING && (v->stride == 0 || e->c->lanes == 1);
     if (v->aimed) {
         const ir_inst *from = in->args[1]->inst;
         vm_inst *aim = add(e, VM_STORE_AIM);
@@ -423,7 +480,9 @@ static void emit_store(emitter *e, const ir_inst *in) {
         x->dst = v->entry, x->a = address->entry, x->size = size;
         return;
     }
-    vm_kind kind = one ? VM_STORE_SCALAR : address->stride == VM_VARYING ? VM_STORE_SCATTER : VM_STORE_LINEAR;
+    vm_kind kind = one                             ? VM_STORE_SCALAR
+                   : address->stride == VM_VARYING ? VM_STORE_SCATTER
+                                                   : VM_STORE_LINEAR;
     uint32_t value = one ? v->entry : vector_of(e, in->args[1]);
     vm_inst *x = add(e, kind);
     x->a = address->entry, x->b = value;
@@ -438,8 +497,12 @@ static void emit_atomic(emitter *e, const ir_inst *in) {
     vm_value *address = vm_value_of(e->p, in->args[0]);
     vm_atomic *x = &e->c->atomics[e->c->natomics];
     ir_type space = in->args[0]->type;
-    *x = (vm_atomic){.op = in->op, .type = vm_type_of(in->args[1]->type), .dst = entry_of(e, &in->results[0]),
-                     .address = address->entry, .gather = address->stride == VM_VARYING, .one = e->c->lanes == 1,
+    *x = (vm_atomic){.op = in->op,
+                     .type = vm_type_of(in->args[1]->type),
+                     .dst = entry_of(e, &in->results[0]),
+                     .address = address->entry,
+                     .gather = address->stride == VM_VARYING,
+                     .one = e->c->lanes == 1,
                      .shared = space == IR_PTR_SHARED || space == IR_PTR_LOCAL};
     x->stride = x->gather ? 0 : address->stride;
     operand b = operand_of(e, in->args[1], e->c->lanes == 1);
@@ -497,26 +560,33 @@ static bool collects(const ir_inst *in) {
     return in->op == IR_IF && n->vector_if ? !converges(n) : n->nested;
 }
 
-static void emit_copy(emitter *e, const ir_value *to, uint32_t to_entry, const ir_value *from, uint32_t from_entry) {
+static void emit_copy(emitter *e, const ir_value *to, uint32_t to_entry, const ir_value *from,
+                      uint32_t from_entry) {
     bool vector_to = is_vector(e, to);
     if (vector_to && is_vector(e, from) && to_entry == from_entry && !e->dry) return;
     vm_inst *in;
-    if (!vector_to) in = add(e, VM_COPY_SCALAR);
-    else if (is_uniform(e, from)) in = add(e, VM_COPY_SPLAT);
-    else in = add(e, VM_COPY_VECTOR);
+    if (!vector_to)
+        in = add(e, VM_COPY_SCALAR);
+    else if (is_uniform(e, from))
+        in = add(e, VM_COPY_SPLAT);
+    else
+        in = add(e, VM_COPY_VECTOR);
     in->dst = to_entry;
     in->size = log2_bytes(to->type);
     uint32_t at = e->c->ninsts - 1;
-    uint32_t a = in->kind == VM_COPY_VECTOR && from_entry == entry_of(e, from) ? vector_of(e, from) : from_entry;
+    uint32_t a = in->kind == VM_COPY_VECTOR && from_entry == entry_of(e, from) ? vector_of(e, from)
+                                                                               : from_entry;
     e->c->insts[at].a = a;
     add_cost(e, 1, vector_to);
 }
 
 static void emit_br(emitter *e, const ir_inst *in) {
     for (unsigned i = 0; i < in->nargs; i++)
-        emit_copy(e, &in->label->results[i], entry_of(e, &in->label->results[i]), in->args[i], entry_of(e, in->args[i]));
+        emit_copy(e, &in->label->results[i], entry_of(e, &in->label->results[i]), in->args[i],
+                  entry_of(e, in->args[i]));
     bool leaves = in->parent->owner != in->label || collects(in->label);
-    bool last = in->label->op == IR_BLOCK || in->parent == in->label->regions[1] || vm_node_of(in->label)->vector_if;
+    bool last = in->label->op == IR_BLOCK || in->parent == in->label->regions[1] ||
+                vm_node_of(in->label)->vector_if;
     if (!leaves && last) return; /* falls out of the region's end */
     vm_inst *x = add(e, leaves ? VM_LEAVE : VM_JUMP);
     x->set = exit_set(vm_node_of(in->label));
@@ -527,7 +597,8 @@ static void emit_br(emitter *e, const ir_inst *in) {
 static void emit_continue(emitter *e, const ir_inst *in) {
     const ir_region *body = in->label->regions[0];
     uint32_t stage[64] = {0};
-    for (unsigned i = 0; i < in->nargs && i < 64; i++) { /* read carried values before they change */
+    for (unsigned i = 0; i < in->nargs && i < 64;
+         i++) { /* read carried values before they change */
         const ir_value *from = in->args[i];
         if (from->region != body || from->index == i || !is_vector(e, from)) continue;
         stage[i] = new_slot(e, ir_type_bytes(from->type));
@@ -569,13 +640,16 @@ static void emit_block(emitter *e, const ir_inst *in) {
 
 static bool is_linear_compare(emitter *e, const ir_value *v) {
     const ir_inst *in = v->inst;
-    if (in == NULL || e->c->lanes == 1 || in->op < IR_EQ || in->op > IR_LE_U || in->args[0]->type == IR_I1) return false;
+    if (in == NULL || e->c->lanes == 1 || in->op < IR_EQ || in->op > IR_LE_U ||
+        in->args[0]->type == IR_I1)
+        return false;
     if (vm_value_of(e->p, v)->uses != 1) return false;
     return vm_is_scalar(e->p, in->args[0]) && vm_is_scalar(e->p, in->args[1]) && is_vector(e, v);
 }
 
 static bool only_leaves(const ir_region *r) {
-    return r == NULL || r->first == NULL || (r->first->op == IR_BR && r->first->nargs == 0 && r->first->label == r->owner);
+    return r == NULL || r->first == NULL ||
+           (r->first->op == IR_BR && r->first->nargs == 0 && r->first->label == r->owner);
 }
 
 static void emit_condition(emitter *e, const ir_inst *in) {
@@ -586,8 +660,10 @@ static void emit_condition(emitter *e, const ir_inst *in) {
         return;
     }
     vm_compare *k = &e->c->compares[e->c->ncompares];
-    *k = (vm_compare){.op = cond->op, .bits = (uint8_t)(8 * ir_type_bytes(cond->args[0]->type)),
-                      .stride_a = vm_value_of(e->p, cond->args[0])->stride, .stride_b = vm_value_of(e->p, cond->args[1])->stride};
+    *k = (vm_compare){.op = cond->op,
+                      .bits = (uint8_t)(8 * ir_type_bytes(cond->args[0]->type)),
+                      .stride_a = vm_value_of(e->p, cond->args[0])->stride,
+                      .stride_b = vm_value_of(e->p, cond->args[1])->stride};
     vm_inst *x = add(e, VM_IF_LINEAR);
     x->a = entry_of(e, cond->args[0]), x->b = entry_of(e, cond->args[1]);
     x->imm = e->c->ncompares++;
@@ -683,8 +759,10 @@ static void emit_inst(emitter *e, const ir_inst *in) {
     case IR_BLOCK: emit_block(e, in); return;
     case IR_LOOP: emit_loop(e, in); return;
     case IR_IF:
-        if (vm_node_of(in)->vector_if) emit_if_vector(e, in);
-        else emit_if_scalar(e, in);
+        if (vm_node_of(in)->vector_if)
+            emit_if_vector(e, in);
+        else
+            emit_if_scalar(e, in);
         return;
     case IR_BR: emit_br(e, in); return;
     case IR_CONTINUE: emit_continue(e, in); return;
@@ -694,13 +772,16 @@ static void emit_inst(emitter *e, const ir_inst *in) {
         return;
     default: break;
     }
-    if (in->op >= IR_ATOMIC_ADD && in->op <= IR_ATOMIC_CAS) emit_atomic(e, in);
-    else if (!vm_value_of(e->p, &in->results[0])->aimed && !is_skipped_compare(e, in)) emit_elementwise(e, in);
+    if (in->op >= IR_ATOMIC_ADD && in->op <= IR_ATOMIC_CAS)
+        emit_atomic(e, in);
+    else if (!vm_value_of(e->p, &in->results[0])->aimed && !is_skipped_compare(e, in))
+        emit_elementwise(e, in);
 }
 
 static void emit_region(emitter *e, const ir_region *r) {
     if (r == NULL) return;
-    for (const ir_inst *in = r->first; in != NULL && e->status == SIMT_OK; in = in->next) emit_inst(e, in);
+    for (const ir_inst *in = r->first; in != NULL && e->status == SIMT_OK; in = in->next)
+        emit_inst(e, in);
 }
 
 static void emit_function(emitter *e) {

@@ -100,15 +100,21 @@ static bool compare_lane(const vm_compare *k, int64_t a, int64_t b) {
 /* How many lanes from 0 on satisfy a + i*sa < b + i*sb (or <=), when those are all that do; -1: unknown.
  * Both sides must not wrap on the way. */
 static int64_t prefix_of(const vm_compare *k, int64_t a, int64_t b, uint32_t top) {
-    bool is_signed = k->op == IR_LT_S || k->op == IR_LE_S, strict = k->op == IR_LT_S || k->op == IR_LT_U;
-    int64_t apart = k->stride_a - k->stride_b; /* lanes are few: this small, equality does not come round again */
-    if (k->op == IR_EQ && a == b && k->bits >= 32 && apart != 0 && apart > -32768 && apart < 32768) return 1;
+    bool is_signed = k->op == IR_LT_S || k->op == IR_LE_S,
+         strict = k->op == IR_LT_S || k->op == IR_LT_U;
+    int64_t apart = k->stride_a -
+                    k->stride_b; /* lanes are few: this small, equality does not come round again */
+    if (k->op == IR_EQ && a == b && k->bits >= 32 && apart != 0 && apart > -32768 && apart < 32768)
+        return 1;
     if (k->op == IR_EQ || k->op == IR_NE) return -1;
     int64_t last = top - 1, la, lb, d0, d1;
-    if (__builtin_add_overflow(a, k->stride_a * last, &la) || __builtin_add_overflow(b, k->stride_b * last, &lb)) return -1;
+    if (__builtin_add_overflow(a, k->stride_a * last, &la) ||
+        __builtin_add_overflow(b, k->stride_b * last, &lb))
+        return -1;
     if (!is_signed && (a < 0 || b < 0 || la < 0 || lb < 0)) return -1;
     if (k->bits < 64) {
-        int64_t most = is_signed ? (1ll << (k->bits - 1)) - 1 : (1ll << k->bits) - 1, least = is_signed ? -1 - most : 0;
+        int64_t most = is_signed ? (1ll << (k->bits - 1)) - 1 : (1ll << k->bits) - 1,
+                least = is_signed ? -1 - most : 0;
         if (la > most || lb > most || la < least || lb < least) return -1;
     }
     if (__builtin_sub_overflow(b, a, &d0) || __builtin_sub_overflow(lb, la, &d1)) return -1;
@@ -123,7 +129,8 @@ static int64_t prefix_of(const vm_compare *k, int64_t a, int64_t b, uint32_t top
 static void split_linear(const vm_code *c, vm_gang *g, const vm_inst *in) {
     const vm_compare *k = &c->compares[in->imm];
     bool is_signed = k->op == IR_LT_S || k->op == IR_LE_S;
-    int64_t a = read_scalar(g->entry[in->a], k->bits, is_signed), b = read_scalar(g->entry[in->b], k->bits, is_signed);
+    int64_t a = read_scalar(g->entry[in->a], k->bits, is_signed),
+            b = read_scalar(g->entry[in->b], k->bits, is_signed);
     vm_set *exit = &g->sets[in->set], *other = &g->sets[in->set + 1];
     uint32_t top = g->now.top;
     int64_t yes = prefix_of(k, a, b, top);
@@ -153,8 +160,10 @@ static void split_linear(const vm_code *c, vm_gang *g, const vm_inst *in) {
         /* none: now becomes the else lanes, and what the exit set must show */
         other->count = g->now.count, other->top = top;
         if (!all_on(&g->now)) memcpy(other->bytes, g->now.bytes, top);
-        if (converges) set_move(exit, &g->now);
-        else exit->count = exit->top = g->now.count = g->now.top = 0;
+        if (converges)
+            set_move(exit, &g->now);
+        else
+            exit->count = exit->top = g->now.count = g->now.top = 0;
         g->now.count = g->now.top = 0;
         return;
     }
@@ -209,7 +218,8 @@ static void load_forward(const vm_code *c, vm_gang *g, const vm_inst *in) {
         return;
     }
     g->entry[in->dst] = own_slot(c, g, in->dst);
-    c->kernels->moves->load_strided[in->size](g->entry[in->dst], from, in->imm, g->now.bytes, g->now.top);
+    c->kernels->moves->load_strided[in->size](g->entry[in->dst], from, in->imm, g->now.bytes,
+                                              g->now.top);
 }
 
 static void store_linear(const vm_code *c, vm_gang *g, const vm_inst *in) {
@@ -232,7 +242,8 @@ static inline bool overlaps(const char *a, size_t a_bytes, const char *b, size_t
 
 /* Stores past the caches pay for memory that is only written (1.3 times at two threads), and cost twice
  * as much where the line is in the cache anyway because it was read. */
-static bool may_stream(const vm_code *c, const vm_frame *f, const vm_gang *g, const char *to, size_t bytes) {
+static bool may_stream(const vm_code *c, const vm_frame *f, const vm_gang *g, const char *to,
+                       size_t bytes) {
     if (!f->streams || ((uintptr_t)to & 63) != 0 || (bytes & 63) != 0) return false;
     for (uint32_t i = 0; i < c->nforwarded; i++)
         if (g->entry[c->forwarded[i]] == to) return false;
@@ -262,16 +273,20 @@ static void store_aimed(const vm_code *c, const vm_frame *f, vm_gang *g, const v
         c->kernels->moves->stream(to, value, bytes);
         return;
     }
-    c->kernels->moves->store_strided[in->size](to, 1ll << in->size, value, mask_of(&g->now), g->now.top);
+    c->kernels->moves->store_strided[in->size](to, 1ll << in->size, value, mask_of(&g->now),
+                                               g->now.top);
 }
 
-static void record_fault(const vm_code *c, const vm_frame *f, const vm_gang *g, const vm_fault *x, code_fault *out) {
+static void record_fault(const vm_code *c, const vm_frame *f, const vm_gang *g, const vm_fault *x,
+                         code_fault *out) {
     uint32_t lane = 0;
     if (!all_on(&g->now))
         while (lane + 1 < g->now.top && g->now.bytes[lane] == 0) lane++;
     uint32_t thread = g->first + lane;
-    if (out->set && (f->block > out->block || (f->block == out->block && thread >= out->thread))) return;
-    *out = (code_fault){.set = true, .number = x->number, .line = x->line, .block = f->block, .thread = thread};
+    if (out->set && (f->block > out->block || (f->block == out->block && thread >= out->thread)))
+        return;
+    *out = (code_fault){
+        .set = true, .number = x->number, .line = x->line, .block = f->block, .thread = thread};
     for (uint32_t i = 0; i < x->nvalues; i++) {
         const int64_t *p = g->entry[x->value[i]];
         out->values[i] = x->vector[i] ? p[lane] : *p + (int64_t)lane * x->stride[i];
@@ -283,10 +298,14 @@ static void copy_lanes(const vm_code *c, const vm_gang *g, const vm_inst *in, bo
     const vm_moves *m = c->kernels->moves;
     void *dst = g->entry[in->dst];
     const void *a = g->entry[in->a];
-    if (splat && all_on(&g->now)) m->splat[in->size](dst, a, g->now.top);
-    else if (splat) m->blend_scalar[in->size](dst, a, g->now.bytes, g->now.top);
-    else if (all_on(&g->now)) memcpy(dst, a, (size_t)g->now.top << in->size);
-    else m->blend[in->size](dst, a, g->now.bytes, g->now.top);
+    if (splat && all_on(&g->now))
+        m->splat[in->size](dst, a, g->now.top);
+    else if (splat)
+        m->blend_scalar[in->size](dst, a, g->now.bytes, g->now.top);
+    else if (all_on(&g->now))
+        memcpy(dst, a, (size_t)g->now.top << in->size);
+    else
+        m->blend[in->size](dst, a, g->now.bytes, g->now.top);
 }
 
 /* ---- the loop ---- */
@@ -296,15 +315,20 @@ enum { SPIN_ROUNDS = 32 }; /* of a spin loop before another gang gets its turn *
 
 #define AS(T, e) (*(T *)g->entry[e])
 
-static vm_stop run_gang(const vm_code *c, vm_frame *f, vm_gang *g, int64_t *budget, code_fault *fault) {
+static vm_stop run_gang(const vm_code *c, vm_frame *f, vm_gang *g, int64_t *budget,
+                        code_fault *fault) {
     const vm_inst *in = c->insts + g->pc, *insts = c->insts;
     const vm_moves *moves = c->kernels->moves;
     void **entry = g->entry;
     int spins = SPIN_ROUNDS;
     for (;; in++) {
         switch ((vm_kind)in->kind) {
-        case VM_VECTOR: in->kernel(entry[in->dst], entry[in->a], entry[in->b], entry[in->c], g->now.top); break;
-        case VM_SCALAR: in->kernel(entry[in->dst], entry[in->a], entry[in->b], entry[in->c], 1); break;
+        case VM_VECTOR:
+            in->kernel(entry[in->dst], entry[in->a], entry[in->b], entry[in->c], g->now.top);
+            break;
+        case VM_SCALAR:
+            in->kernel(entry[in->dst], entry[in->a], entry[in->b], entry[in->c], 1);
+            break;
         case VM_ADD_32: AS(uint32_t, in->dst) = AS(uint32_t, in->a) + AS(uint32_t, in->b); break;
         case VM_ADD_64: AS(uint64_t, in->dst) = AS(uint64_t, in->a) + AS(uint64_t, in->b); break;
         case VM_SUB_64: AS(uint64_t, in->dst) = AS(uint64_t, in->a) - AS(uint64_t, in->b); break;
@@ -313,22 +337,33 @@ static vm_stop run_gang(const vm_code *c, vm_frame *f, vm_gang *g, int64_t *budg
         case VM_SEXT_32_64: AS(int64_t, in->dst) = AS(int32_t, in->a); break;
         case VM_ZEXT_32_64: AS(uint64_t, in->dst) = AS(uint32_t, in->a); break;
         case VM_SPLAT: moves->splat[in->size](entry[in->dst], entry[in->a], g->now.top); break;
-        case VM_IOTA: moves->iota[in->size](entry[in->dst], entry[in->a], in->imm, g->now.top); break;
+        case VM_IOTA:
+            moves->iota[in->size](entry[in->dst], entry[in->a], in->imm, g->now.top);
+            break;
         case VM_COPY_SCALAR: AS(uint64_t, in->dst) = AS(uint64_t, in->a); break;
         case VM_COPY_VECTOR: copy_lanes(c, g, in, false); break;
         case VM_COPY_SPLAT: copy_lanes(c, g, in, true); break;
         case VM_LOAD_SCALAR: load_scalar(entry[in->dst], AS(void *, in->a), in->size, in->c); break;
         case VM_LOAD_LINEAR:
-            moves->load_strided[in->size](entry[in->dst], AS(char *, in->a), in->imm, mask_of(&g->now), g->now.top);
+            moves->load_strided[in->size](entry[in->dst], AS(char *, in->a), in->imm,
+                                          mask_of(&g->now), g->now.top);
             break;
         case VM_LOAD_FORWARD: load_forward(c, g, in); break;
-        case VM_LOAD_GATHER: moves->gather[in->size](entry[in->dst], entry[in->a], mask_of(&g->now), g->now.top); break;
-        case VM_STORE_SCALAR: store_scalar(AS(void *, in->a), entry[in->b], in->size, in->dst); break;
+        case VM_LOAD_GATHER:
+            moves->gather[in->size](entry[in->dst], entry[in->a], mask_of(&g->now), g->now.top);
+            break;
+        case VM_STORE_SCALAR:
+            store_scalar(AS(void *, in->a), entry[in->b], in->size, in->dst);
+            break;
         case VM_STORE_LINEAR: store_linear(c, g, in); break;
-        case VM_STORE_SCATTER: moves->scatter[in->size](entry[in->a], entry[in->b], mask_of(&g->now), g->now.top); break;
+        case VM_STORE_SCATTER:
+            moves->scatter[in->size](entry[in->a], entry[in->b], mask_of(&g->now), g->now.top);
+            break;
         case VM_STORE_AIM: aim_store(c, f, g, in); break;
         case VM_STORE_AIMED: store_aimed(c, f, g, in); break;
-        case VM_ATOMIC: vm_atomic_exec(&c->atomics[in->imm], entry, mask_of(&g->now), g->now.top); break;
+        case VM_ATOMIC:
+            vm_atomic_exec(&c->atomics[in->imm], entry, mask_of(&g->now), g->now.top);
+            break;
         case VM_BARRIER:
             if (c->gangs == 1) break;
             g->pc = (uint32_t)(in + 1 - insts);
@@ -400,7 +435,9 @@ static void *place_of(const vm_code *c, vm_frame *f, vm_gang *g, char *cells, co
     case VM_AT_CONST: return c->constants + e->offset;
     case VM_AT_CELL: return cells + e->offset;
     case VM_AT_SLOT: return g->slots + e->offset;
-    case VM_AT_SPECIAL: return e->offset <= IR_CTAID_Z ? &f->ctaid[e->offset - IR_CTAID_X] : &f->nctaid[e->offset - IR_NCTAID_X];
+    case VM_AT_SPECIAL:
+        return e->offset <= IR_CTAID_Z ? &f->ctaid[e->offset - IR_CTAID_X]
+                                       : &f->nctaid[e->offset - IR_NCTAID_X];
     case VM_AT_TID: return &g->tid[e->offset];
     default: return NULL;
     }
@@ -416,14 +453,17 @@ static void set_up_gang(const vm_code *c, vm_frame *f, uint32_t i) {
     char *cells = at;
     at += align64(c->cell_bytes);
     for (uint32_t k = 0; k <= c->nsets; k++, at += c->set_bytes) {
-        if (k < c->nsets) g->sets[k] = (vm_set){.bytes = (uint8_t *)at};
-        else g->now.bytes = (uint8_t *)at;
+        if (k < c->nsets)
+            g->sets[k] = (vm_set){.bytes = (uint8_t *)at};
+        else
+            g->now.bytes = (uint8_t *)at;
     }
     g->slots = at;
     char *local = at + c->slot_bytes, *shared = (char *)f + c->shared_offset;
     uint32_t x = c->base.block[0], y = c->base.block[1];
     g->tid[0] = g->first % x, g->tid[1] = g->first / x % y, g->tid[2] = g->first / x / y;
-    for (uint32_t k = 0; k < c->nentries; k++) g->entry[k] = place_of(c, f, g, cells, &c->entries[k]);
+    for (uint32_t k = 0; k < c->nentries; k++)
+        g->entry[k] = place_of(c, f, g, cells, &c->entries[k]);
     for (uint32_t k = 0; k < c->naddresses; k++) {
         const vm_address *a = &c->addresses[k];
         uint32_t offset = a->offset == UINT32_MAX ? (uint32_t)align64(c->shared_bytes) : a->offset;
@@ -440,7 +480,8 @@ static void start_block(const vm_code *c, vm_frame *f, const code_launch *launch
     f->launch = launch;
     f->block = block;
     f->at = 0;
-    f->streams = c->kernels->moves->stream != NULL && (uint64_t)launch->grid[0] * c->lanes > STREAM_LANES;
+    f->streams =
+        c->kernels->moves->stream != NULL && (uint64_t)launch->grid[0] * c->lanes > STREAM_LANES;
     uint64_t gx = launch->grid[0], gy = launch->grid[1];
     f->ctaid[0] = (uint32_t)block, f->ctaid[1] = f->ctaid[2] = 0;
     if (block >= gx) {
@@ -462,13 +503,20 @@ static void start_block(const vm_code *c, vm_frame *f, const code_launch *launch
 }
 
 /* One turn for every gang that can run. Returns true when the budget is used up. */
-static bool run_gangs_once(const vm_code *c, vm_frame *f, int64_t *budget, code_fault *fault, bool *moved) {
+static bool run_gangs_once(const vm_code *c, vm_frame *f, int64_t *budget, code_fault *fault,
+                           bool *moved) {
     for (; f->at < c->gangs; f->at++) {
         vm_gang *g = gang_of(c, f, f->at);
         if (g->state != VM_RUNNING) continue;
         switch (run_gang(c, f, g, budget, fault)) {
-        case STOP_DONE: g->state = VM_DONE; *moved = true; break;
-        case STOP_BARRIER: g->state = VM_AT_BARRIER; *moved = true; break;
+        case STOP_DONE:
+            g->state = VM_DONE;
+            *moved = true;
+            break;
+        case STOP_BARRIER:
+            g->state = VM_AT_BARRIER;
+            *moved = true;
+            break;
         case STOP_SPIN: break;
         case STOP_BUDGET: return true;
         }
@@ -506,8 +554,8 @@ static bool small_grid(const code_launch *l) {
     return true;
 }
 
-code_result vm_run(const code *self, const code_launch *launch, void *frame, uint64_t block, bool resume,
-                   int64_t *budget, code_fault *fault) {
+code_result vm_run(const code *self, const code_launch *launch, void *frame, uint64_t block,
+                   bool resume, int64_t *budget, code_fault *fault) {
     const vm_code *c = (const vm_code *)self;
     if (c->general != NULL && !small_grid(launch)) c = c->general;
     vm_frame *f = frame;

@@ -16,7 +16,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
-typedef enum vm_type { VM_I1, VM_I8, VM_I16, VM_I32, VM_I64, VM_F32, VM_F64, VM_F16, VM_BF16, VM_TYPES } vm_type;
+typedef enum vm_type {
+    VM_I1,
+    VM_I8,
+    VM_I16,
+    VM_I32,
+    VM_I64,
+    VM_F32,
+    VM_F64,
+    VM_F16,
+    VM_BF16,
+    VM_TYPES
+} vm_type;
 enum { VM_ARITH_TYPES = VM_F16 };
 
 typedef void (*vm_kernel)(void *dst, const void *a, const void *b, const void *c, size_t n);
@@ -26,7 +37,8 @@ typedef void (*vm_kernel)(void *dst, const void *a, const void *b, const void *c
 typedef enum vm_form { VM_VV, VM_SV, VM_VS, VM_SS, VM_FORMS } vm_form;
 
 typedef struct vm_row {
-    vm_kernel form[VM_ARITH_TYPES][VM_FORMS]; /* by the type of operand 0 (fma, select: of the result) */
+    vm_kernel form[VM_ARITH_TYPES]
+                  [VM_FORMS]; /* by the type of operand 0 (fma, select: of the result) */
 } vm_row;
 
 typedef struct vm_cast_row {
@@ -42,8 +54,10 @@ typedef struct vm_moves {
     /* mask may be NULL: all lanes */
     void (*gather[4])(void *dst, const uint64_t *address, const uint8_t *mask, size_t n);
     void (*scatter[4])(const uint64_t *address, const void *src, const uint8_t *mask, size_t n);
-    void (*load_strided[4])(void *dst, const char *base, int64_t stride, const uint8_t *mask, size_t n);
-    void (*store_strided[4])(char *base, int64_t stride, const void *src, const uint8_t *mask, size_t n);
+    void (*load_strided[4])(void *dst, const char *base, int64_t stride, const uint8_t *mask,
+                            size_t n);
+    void (*store_strided[4])(char *base, int64_t stride, const void *src, const uint8_t *mask,
+                             size_t n);
     /* yes = mask & cond, no = mask & ~cond (mask NULL: all); returns the number of yes */
     size_t (*split)(uint8_t *yes, uint8_t *no, const uint8_t *mask, const uint8_t *cond, size_t n);
     /* copies past the caches; to is 64-byte aligned, bytes a multiple of 64. NULL: not on this machine */
@@ -66,18 +80,38 @@ extern const vm_kernels vm_kernels_avx2, vm_kernels_avx512;
 #define VM_LOOP _Pragma("GCC ivdep") for (size_t i = 0; i < n; i++)
 
 /* A kernel over n lanes: D the type of dst, A and B of the operands; e uses x and y. */
-#define VM_KERNEL(name, D, ...)                                                               \
-    static void name(void *dst, const void *pa, const void *pb, const void *pc, size_t n) {  \
-        D *d = dst;                                                                          \
-        __VA_ARGS__                                                                          \
+#define VM_KERNEL(name, D, ...)                                                             \
+    static void name(void *dst, const void *pa, const void *pb, const void *pc, size_t n) { \
+        D *d = dst;                                                                         \
+        __VA_ARGS__                                                                         \
     }
-#define VM_UNARY(name, D, A, e) \
-    VM_KERNEL(name, D, const A *a = pa; VM_LOOP { A x = a[i]; d[i] = (D)(e); })
-#define VM_BINARY(name, D, A, B, e)                                                                            \
-    VM_KERNEL(name##_vv, D, const A *a = pa; const B *b = pb; VM_LOOP { A x = a[i]; B y = b[i]; d[i] = (D)(e); }) \
-    VM_KERNEL(name##_sv, D, A x = *(const A *)pa; const B *b = pb; VM_LOOP { B y = b[i]; d[i] = (D)(e); })       \
-    VM_KERNEL(name##_vs, D, const A *a = pa; B y = *(const B *)pb; VM_LOOP { A x = a[i]; d[i] = (D)(e); })
-#define VM_ROW(id) extern const vm_row SIMT_ISA(vm_row_##id); const vm_row SIMT_ISA(vm_row_##id)
-#define VM_FORMS2(name) {name##_vv, name##_sv, name##_vs}
+#define VM_UNARY(name, D, A, e)             \
+    VM_KERNEL(                              \
+        name, D, const A *a = pa; VM_LOOP { \
+            A x = a[i];                     \
+            d[i] = (D)(e);                  \
+        })
+#define VM_BINARY(name, D, A, B, e)                                    \
+    VM_KERNEL(                                                         \
+        name##_vv, D, const A *a = pa; const B *b = pb; VM_LOOP {      \
+            A x = a[i];                                                \
+            B y = b[i];                                                \
+            d[i] = (D)(e);                                             \
+        })                                                             \
+    VM_KERNEL(                                                         \
+        name##_sv, D, A x = *(const A *)pa; const B *b = pb; VM_LOOP { \
+            B y = b[i];                                                \
+            d[i] = (D)(e);                                             \
+        })                                                             \
+    VM_KERNEL(                                                         \
+        name##_vs, D, const A *a = pa; B y = *(const B *)pb; VM_LOOP { \
+            A x = a[i];                                                \
+            d[i] = (D)(e);                                             \
+        })
+#define VM_ROW(id)                             \
+    extern const vm_row SIMT_ISA(vm_row_##id); \
+    const vm_row SIMT_ISA(vm_row_##id)
+#define VM_FORMS2(name) \
+    { name##_vv, name##_sv, name##_vs }
 
 #endif

@@ -7,16 +7,32 @@
 typedef float f32;
 typedef double f64;
 
-static inline uint32_t bits_f32(f32 x) { uint32_t u; memcpy(&u, &x, sizeof u); return u; }
-static inline f32 from_f32(uint32_t u) { f32 x; memcpy(&x, &u, sizeof x); return x; }
-static inline uint64_t bits_f64(f64 x) { uint64_t u; memcpy(&u, &x, sizeof u); return u; }
-static inline f64 from_f64(uint64_t u) { f64 x; memcpy(&x, &u, sizeof x); return x; }
+static inline uint32_t bits_f32(f32 x) {
+    uint32_t u;
+    memcpy(&u, &x, sizeof u);
+    return u;
+}
+static inline f32 from_f32(uint32_t u) {
+    f32 x;
+    memcpy(&x, &u, sizeof x);
+    return x;
+}
+static inline uint64_t bits_f64(f64 x) {
+    uint64_t u;
+    memcpy(&u, &x, sizeof u);
+    return u;
+}
+static inline f64 from_f64(uint64_t u) {
+    f64 x;
+    memcpy(&x, &u, sizeof x);
+    return x;
+}
 #define SIGN_f32 0x80000000u
 #define SIGN_f64 (1ull << 63)
 
 /* BITS(x), FROM(u), SIGN, FN(name): the helpers of type T in the expressions below */
-#define BITS(T, x)   bits_##T(x)
-#define FROM(T, u)   from_##T(u)
+#define BITS(T, x)     bits_##T(x)
+#define FROM(T, u)     from_##T(u)
 #define CALL_f32(name) __builtin_##name##f
 #define CALL_f64(name) __builtin_##name
 #define CALL(T, name)  CALL_##T(name)
@@ -36,16 +52,16 @@ static inline f64 from_f64(uint64_t u) { f64 x; memcpy(&x, &u, sizeof x); return
 
 /* The equal case decides -0 < +0: the bits of equal numbers differ only in the sign of zero. A
  * comparison with NaN is false, which leaves y: right for x NaN in the _num pair. */
-#define MINMAX(T, name, op, join)                                                       \
-    static inline T name##_nan_##T(T x, T y) {                                          \
-        T r = x op y ? x : y;                                                           \
-        r = x == y ? FROM(T, BITS(T, x) join BITS(T, y)) : r;                           \
-        return x != x ? x : r;                                                          \
-    }                                                                                   \
-    static inline T name##_num_##T(T x, T y) {                                          \
-        T r = x op y ? x : y;                                                           \
-        r = x == y ? FROM(T, BITS(T, x) join BITS(T, y)) : r;                           \
-        return y != y ? x : r;                                                          \
+#define MINMAX(T, name, op, join)                             \
+    static inline T name##_nan_##T(T x, T y) {                \
+        T r = x op y ? x : y;                                 \
+        r = x == y ? FROM(T, BITS(T, x) join BITS(T, y)) : r; \
+        return x != x ? x : r;                                \
+    }                                                         \
+    static inline T name##_num_##T(T x, T y) {                \
+        T r = x op y ? x : y;                                 \
+        r = x == y ? FROM(T, BITS(T, x) join BITS(T, y)) : r; \
+        return y != y ? x : r;                                \
     }
 MINMAX(f32, min, <, |)
 MINMAX(f32, max, >, &)
@@ -75,14 +91,14 @@ COMPARE(FNE, x != y)
 COMPARE(FLT, x < y)
 COMPARE(FLE, x <= y)
 
-#define FMA_FORMS(T)                                                                             \
-    VM_KERNEL(FMA_##T##_vvv, T, const T *a = pa, *b = pb, *c = pc;                               \
-              VM_LOOP d[i] = CALL(T, fma)(a[i], b[i], c[i]);)                                    \
-    VM_KERNEL(FMA_##T##_vvs, T, const T *a = pa, *b = pb; T z = *(const T *)pc;                  \
-              VM_LOOP d[i] = CALL(T, fma)(a[i], b[i], z);)                                       \
-    VM_KERNEL(FMA_##T##_vsv, T, const T *a = pa, *c = pc; T y = *(const T *)pb;                  \
-              VM_LOOP d[i] = CALL(T, fma)(a[i], y, c[i]);)                                       \
-    VM_KERNEL(FMA_##T##_vss, T, const T *a = pa; T y = *(const T *)pb, z = *(const T *)pc;       \
+#define FMA_FORMS(T)                                                                       \
+    VM_KERNEL(FMA_##T##_vvv, T, const T *a = pa, *b = pb, *c = pc;                         \
+              VM_LOOP d[i] = CALL(T, fma)(a[i], b[i], c[i]);)                              \
+    VM_KERNEL(FMA_##T##_vvs, T, const T *a = pa, *b = pb; T z = *(const T *)pc;            \
+              VM_LOOP d[i] = CALL(T, fma)(a[i], b[i], z);)                                 \
+    VM_KERNEL(FMA_##T##_vsv, T, const T *a = pa, *c = pc; T y = *(const T *)pb;            \
+              VM_LOOP d[i] = CALL(T, fma)(a[i], y, c[i]);)                                 \
+    VM_KERNEL(FMA_##T##_vss, T, const T *a = pa; T y = *(const T *)pb, z = *(const T *)pc; \
               VM_LOOP d[i] = CALL(T, fma)(a[i], y, z);)
 FMA_FORMS(f32)
 FMA_FORMS(f64)

@@ -10,13 +10,13 @@
 #define dev_isa_avx2    DEV_ISA_AVX2
 #define dev_isa_avx512  DEV_ISA_AVX512
 #define DEV_TABLE       dev_table_get(SIMT_ISA(dev_isa))
-#define DEV1(ID, name)                                                                               \
-    static void ID##_f32(void *d, const void *a, const void *b, const void *c, size_t n) {           \
-        DEV_TABLE->name##_f32(d, a, n);                                                              \
-    }                                                                                                \
-    static void ID##_f64(void *d, const void *a, const void *b, const void *c, size_t n) {           \
-        DEV_TABLE->name##_f64(d, a, n);                                                              \
-    }                                                                                                \
+#define DEV1(ID, name)                                                                     \
+    static void ID##_f32(void *d, const void *a, const void *b, const void *c, size_t n) { \
+        DEV_TABLE->name##_f32(d, a, n);                                                    \
+    }                                                                                      \
+    static void ID##_f64(void *d, const void *a, const void *b, const void *c, size_t n) { \
+        DEV_TABLE->name##_f64(d, a, n);                                                    \
+    }                                                                                      \
     VM_ROW(ID) = {{[VM_F32] = {ID##_f32}, [VM_F64] = {ID##_f64}}};
 DEV1(EXP, exp)
 DEV1(LOG, log)
@@ -26,8 +26,12 @@ DEV1(TANH, tanh)
 DEV1(EXPM1, expm1)
 DEV1(LOG1P, log1p)
 DEV1(ERF, erf)
-static void POW_f32(void *d, const void *a, const void *b, const void *c, size_t n) { DEV_TABLE->pow_f32(d, a, b, n); }
-static void POW_f64(void *d, const void *a, const void *b, const void *c, size_t n) { DEV_TABLE->pow_f64(d, a, b, n); }
+static void POW_f32(void *d, const void *a, const void *b, const void *c, size_t n) {
+    DEV_TABLE->pow_f32(d, a, b, n);
+}
+static void POW_f64(void *d, const void *a, const void *b, const void *c, size_t n) {
+    DEV_TABLE->pow_f64(d, a, b, n);
+}
 VM_ROW(POW) = {{[VM_F32] = {POW_f32}, [VM_F64] = {POW_f64}}};
 static void PHILOX_vv(void *d, const void *a, const void *b, const void *c, size_t n) {
     DEV_TABLE->philox_u32_seeds(d, a, b, n);
@@ -39,33 +43,37 @@ VM_ROW(PHILOX) = {{[VM_I64] = {[VM_VV] = PHILOX_vv, [VM_VS] = PHILOX_vs}}};
 
 /* Operations that compile.c and exec.c handle without a loop of their own here. */
 #define NONE(id) VM_ROW(id) = {{{0}}};
-NONE(CONST) NONE(SPECIAL) NONE(PTRADD) NONE(ALLOC) NONE(LOAD) NONE(STORE)
-NONE(ATOMIC_ADD) NONE(ATOMIC_FADD) NONE(ATOMIC_AND) NONE(ATOMIC_OR) NONE(ATOMIC_XOR)
-NONE(ATOMIC_MIN_S) NONE(ATOMIC_MAX_S) NONE(ATOMIC_MIN_U) NONE(ATOMIC_MAX_U) NONE(ATOMIC_FMIN)
-NONE(ATOMIC_FMAX) NONE(ATOMIC_EXCH) NONE(ATOMIC_CAS) NONE(BARRIER) NONE(FENCE) NONE(FAULT)
-NONE(BLOCK) NONE(LOOP) NONE(IF) NONE(BR) NONE(CONTINUE) NONE(RETURN)
-NONE(TRUNC) NONE(SEXT) NONE(ZEXT) NONE(SITOFP) NONE(UITOFP) NONE(FPTOSI) NONE(FPTOUI)
-NONE(CVT_NUMPY_S) NONE(CVT_NUMPY_U) NONE(FPEXT) NONE(FPTRUNC) NONE(BITCAST)
+NONE(CONST)
+NONE(SPECIAL) NONE(PTRADD) NONE(ALLOC) NONE(LOAD) NONE(STORE) NONE(ATOMIC_ADD) NONE(ATOMIC_FADD)
+    NONE(ATOMIC_AND) NONE(ATOMIC_OR) NONE(ATOMIC_XOR) NONE(ATOMIC_MIN_S) NONE(ATOMIC_MAX_S)
+        NONE(ATOMIC_MIN_U) NONE(ATOMIC_MAX_U) NONE(ATOMIC_FMIN) NONE(ATOMIC_FMAX) NONE(ATOMIC_EXCH)
+            NONE(ATOMIC_CAS) NONE(BARRIER) NONE(FENCE) NONE(FAULT) NONE(BLOCK) NONE(LOOP) NONE(IF)
+                NONE(BR) NONE(CONTINUE) NONE(RETURN) NONE(TRUNC) NONE(SEXT) NONE(ZEXT) NONE(SITOFP)
+                    NONE(UITOFP) NONE(FPTOSI) NONE(FPTOUI) NONE(CVT_NUMPY_S) NONE(CVT_NUMPY_U)
+                        NONE(FPEXT) NONE(FPTRUNC) NONE(BITCAST)
 
-#define OP(id, name, operands, types, result, flags, meaning) extern const vm_row SIMT_ISA(vm_row_##id);
+#define OP(id, name, operands, types, result, flags, meaning) \
+    extern const vm_row SIMT_ISA(vm_row_##id);
 #include "ir/ops.def"
 #undef OP
-#define CASTS(M) M(TRUNC) M(SEXT) M(ZEXT) M(SITOFP) M(UITOFP) M(FPTOSI) M(FPTOUI) M(CVT_NUMPY_S) M(CVT_NUMPY_U) \
-        M(FPEXT) M(FPTRUNC)
+#define CASTS(M)                                                                                   \
+    M(TRUNC)                                                                                       \
+    M(SEXT) M(ZEXT) M(SITOFP) M(UITOFP) M(FPTOSI) M(FPTOUI) M(CVT_NUMPY_S) M(CVT_NUMPY_U) M(FPEXT) \
+        M(FPTRUNC)
 #define CAST_EXTERN(id) extern const vm_cast_row SIMT_ISA(vm_cast_##id)[VM_TYPES];
-CASTS(CAST_EXTERN)
-extern const vm_moves SIMT_ISA(vm_moves);
+                            CASTS(CAST_EXTERN) extern const vm_moves SIMT_ISA(vm_moves);
 
 const vm_kernels SIMT_ISA(vm_kernels) = {
     .isa = STRING(SIMT_ISA_NAME),
-    .row = {
+    .row =
+        {
 #define OP(id, name, operands, types, result, flags, meaning) [IR_##id] = &SIMT_ISA(vm_row_##id),
 #include "ir/ops.def"
 #undef OP
-    },
-    .cast = {
+        },
+    .cast =
+        {
 #define CAST_ROW(id) [IR_##id] = SIMT_ISA(vm_cast_##id),
-        CASTS(CAST_ROW)
-    },
+            CASTS(CAST_ROW)},
     .moves = &SIMT_ISA(vm_moves),
 };

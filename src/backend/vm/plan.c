@@ -34,7 +34,8 @@ static void scan_region(vm_plan *p, ir_region *r, uint32_t *at, uint32_t depth) 
         vm_node *n = &p->nodes[p->nnodes++];
         in->note = n;
         *n = (vm_node){.inst = in, .at = ++*at, .depth = depth};
-        for (unsigned i = 0; i < in->nresults; i++) p->values[in->results[i].id].value = &in->results[i];
+        for (unsigned i = 0; i < in->nresults; i++)
+            p->values[in->results[i].id].value = &in->results[i];
         bool construct = in->op == IR_BLOCK || in->op == IR_LOOP || in->op == IR_IF;
         if (construct && depth + 1 > p->max_depth) p->max_depth = depth + 1;
         for (int i = 0; i < 2; i++)
@@ -42,7 +43,8 @@ static void scan_region(vm_plan *p, ir_region *r, uint32_t *at, uint32_t depth) 
         n->end = construct ? ++*at : n->at;
         if (in->op == IR_BR || in->op == IR_CONTINUE || in->op == IR_RETURN) note_terminator(in);
         if (ir_op_table[in->op].writes && in->op != IR_FAULT) p->writes[p->nwrites++] = n->at;
-        if (in->op == IR_ALLOC && in->results[0].type == IR_PTR_LOCAL) p->local_bytes += ((uint32_t)in->imm + 15) & ~15u;
+        if (in->op == IR_ALLOC && in->results[0].type == IR_PTR_LOCAL)
+            p->local_bytes += ((uint32_t)in->imm + 15) & ~15u;
     }
 }
 
@@ -62,10 +64,14 @@ static bool taint_inst(bool *tainted, const ir_inst *in) {
     bool on = is_signal(in), changed = false;
     for (unsigned i = 0; i < in->nargs; i++) {
         bool hot = tainted[in->args[i]->id];
-        if (in->op == IR_BR) changed |= taint(tainted, &in->label->results[i], hot);
-        else if (in->op == IR_CONTINUE) changed |= taint(tainted, &in->label->regions[0]->params[i], hot);
-        else if (in->op == IR_LOOP) changed |= taint(tainted, &in->regions[0]->params[i], hot);
-        else on |= hot;
+        if (in->op == IR_BR)
+            changed |= taint(tainted, &in->label->results[i], hot);
+        else if (in->op == IR_CONTINUE)
+            changed |= taint(tainted, &in->label->regions[0]->params[i], hot);
+        else if (in->op == IR_LOOP)
+            changed |= taint(tainted, &in->regions[0]->params[i], hot);
+        else
+            on |= hot;
     }
     if (!ir_op_table[in->op].control)
         for (unsigned i = 0; i < in->nresults; i++) changed |= taint(tainted, &in->results[i], on);
@@ -89,7 +95,8 @@ static bool find_spin_loops(vm_plan *p) {
         ir_inst *in = p->nodes[i].inst;
         if (in->op != IR_IF || !p->nodes[i].escapes || !tainted[in->args[0]->id]) continue;
         for (ir_inst *o = in->parent->owner; o != NULL; o = o->parent->owner)
-            if (o->op == IR_LOOP && contains_signal(p, vm_node_of(o))) vm_node_of(o)->spin = p->has_spin = true;
+            if (o->op == IR_LOOP && contains_signal(p, vm_node_of(o)))
+                vm_node_of(o)->spin = p->has_spin = true;
     }
     return true;
 }
@@ -120,19 +127,24 @@ static bool is_contiguous(const vm_plan *p, const ir_inst *in) {
 
 static bool is_elementwise(const ir_inst *in) {
     const ir_op_info *info = &ir_op_table[in->op];
-    return info->pure && in->nresults == 1 && in->nargs > 0 && in->op != IR_PTRADD && in->op != IR_BITCAST;
+    return info->pure && in->nresults == 1 && in->nargs > 0 && in->op != IR_PTRADD &&
+           in->op != IR_BITCAST;
 }
 
 static void find_aimed(vm_plan *p) {
     if (p->lanes == 1) return;
     for (uint32_t i = 0; i < p->nnodes; i++) {
         const ir_inst *st = p->nodes[i].inst;
-        if (st->op != IR_STORE || IR_MEM_ORDER(st->imm) != IR_PLAIN || !is_contiguous(p, st)) continue;
+        if (st->op != IR_STORE || IR_MEM_ORDER(st->imm) != IR_PLAIN || !is_contiguous(p, st))
+            continue;
         const ir_inst *from = st->args[1]->inst;
         vm_value *v = vm_value_of(p, st->args[1]);
-        if (from == NULL || !is_elementwise(from) || from->parent != st->parent || v->uses != 1 || v->stride != VM_VARYING) continue;
+        if (from == NULL || !is_elementwise(from) || from->parent != st->parent || v->uses != 1 ||
+            v->stride != VM_VARYING)
+            continue;
         const ir_inst *in = from->next;
-        while (in != st && !ir_op_table[in->op].control && !ir_op_table[in->op].writes) in = in->next;
+        while (in != st && !ir_op_table[in->op].control && !ir_op_table[in->op].writes)
+            in = in->next;
         v->aimed = in == st;
     }
 }
@@ -140,7 +152,8 @@ static void find_aimed(vm_plan *p) {
 static void use_value(vm_plan *p, const ir_value *v, const ir_inst *by, uint32_t at) {
     vm_value *x = vm_value_of(p, v);
     if (at > x->last) x->last = at;
-    for (const ir_inst *o = by->parent->owner; o != NULL && vm_node_of(o)->at > x->first; o = o->parent->owner)
+    for (const ir_inst *o = by->parent->owner; o != NULL && vm_node_of(o)->at > x->first;
+         o = o->parent->owner)
         if (o->op == IR_LOOP && vm_node_of(o)->end > x->last) x->last = vm_node_of(o)->end;
 }
 
@@ -164,7 +177,8 @@ static void find_definitions(vm_plan *p) {
 
 /* The value is computed here: at its instruction, or at the store that is aimed. */
 static uint32_t position_of(const vm_plan *p, const ir_inst *in) {
-    if (in->nresults == 1 && vm_value_of(p, &in->results[0])->aimed) return vm_value_of(p, &in->results[0])->first;
+    if (in->nresults == 1 && vm_value_of(p, &in->results[0])->aimed)
+        return vm_value_of(p, &in->results[0])->first;
     return vm_node_of(in)->at;
 }
 
@@ -193,7 +207,8 @@ static void find_uses(vm_plan *p) {
 static bool last_use_is_safe(const vm_plan *p, const vm_value *v) {
     for (uint32_t i = 0; i < p->nnodes; i++) {
         const ir_inst *in = p->nodes[i].inst;
-        if (p->nodes[i].at != v->last || !ir_op_table[in->op].writes || in->op == IR_FAULT) continue;
+        if (p->nodes[i].at != v->last || !ir_op_table[in->op].writes || in->op == IR_FAULT)
+            continue;
         return in->op == IR_STORE && is_contiguous(p, in) && IR_MEM_ORDER(in->imm) == IR_PLAIN;
     }
     return true;
@@ -202,7 +217,8 @@ static bool last_use_is_safe(const vm_plan *p, const vm_value *v) {
 static void find_forwarded(vm_plan *p) {
     for (uint32_t i = 0; i < p->nnodes; i++) {
         const ir_inst *in = p->nodes[i].inst;
-        if (in->op != IR_LOAD || IR_MEM_ORDER(in->imm) != IR_PLAIN || !is_contiguous(p, in)) continue;
+        if (in->op != IR_LOAD || IR_MEM_ORDER(in->imm) != IR_PLAIN || !is_contiguous(p, in))
+            continue;
         vm_value *v = vm_value_of(p, &in->results[0]);
         v->forward = !wrote_between(p, v->first, v->last) && last_use_is_safe(p, v);
     }
@@ -220,16 +236,20 @@ static bool may_share(vm_plan *p, const ir_inst *cont, unsigned k) {
     const ir_value *next = cont->args[k];
     const ir_inst *from = next->inst;
     vm_value *x = vm_value_of(p, next);
-    if (from == NULL || !is_elementwise(from) || x->uses != 1 || x->stride != VM_VARYING) return false;
+    if (from == NULL || !is_elementwise(from) || x->uses != 1 || x->stride != VM_VARYING)
+        return false;
     if (from->parent != cont->parent || from->parent->owner != cont->label) return false;
     if (vm_value_of(p, carried)->stride != VM_VARYING) return false;
-    for (const vm_node *n = vm_node_of(from) + 1; n < p->nodes + p->nnodes && n->at < vm_node_of(cont->label)->end; n++)
+    for (const vm_node *n = vm_node_of(from) + 1;
+         n < p->nodes + p->nnodes && n->at < vm_node_of(cont->label)->end; n++)
         if (uses_value(n->inst, carried)) return false;
     for (uint32_t i = 0; i < p->nnodes; i++)
-        if (p->nodes[i].inst->op == IR_BITCAST && uses_value(p->nodes[i].inst, carried)) return false;
+        if (p->nodes[i].inst->op == IR_BITCAST && uses_value(p->nodes[i].inst, carried))
+            return false;
     /* an aimed value is computed later than it stands */
     for (const ir_inst *in = cont->label->regions[0]->first; in != NULL; in = in->next)
-        if (in->nresults == 1 && vm_value_of(p, &in->results[0])->aimed && uses_value(in, carried)) return false;
+        if (in->nresults == 1 && vm_value_of(p, &in->results[0])->aimed && uses_value(in, carried))
+            return false;
     return true;
 }
 
@@ -238,13 +258,15 @@ static void find_shared(vm_plan *p) {
         const ir_inst *in = p->nodes[i].inst;
         if (in->op != IR_CONTINUE || vm_node_of(in->label)->continues != 1) continue;
         for (unsigned k = 0; k < in->nargs; k++)
-            if (may_share(p, in, k)) vm_value_of(p, in->args[k])->same = &in->label->regions[0]->params[k];
+            if (may_share(p, in, k))
+                vm_value_of(p, in->args[k])->same = &in->label->regions[0]->params[k];
     }
 }
 
 void vm_plan_lifetimes(vm_plan *p) {
     for (uint32_t i = 0; i < p->nnodes; i++)
-        for (unsigned k = 0; k < p->nodes[i].inst->nargs; k++) vm_value_of(p, p->nodes[i].inst->args[k])->uses++;
+        for (unsigned k = 0; k < p->nodes[i].inst->nargs; k++)
+            vm_value_of(p, p->nodes[i].inst->args[k])->uses++;
     find_definitions(p);
     find_aimed(p);
     find_uses(p);

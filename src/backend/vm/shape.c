@@ -16,7 +16,9 @@ static int64_t wrap(int64_t x, unsigned bits) {
     return (int64_t)((uint64_t)x << (64 - bits)) >> (64 - bits);
 }
 
-static int64_t least(ir_type t) { return width_of(t) >= 64 ? INT64_MIN : -(1ll << (width_of(t) - 1)); }
+static int64_t least(ir_type t) {
+    return width_of(t) >= 64 ? INT64_MIN : -(1ll << (width_of(t) - 1));
+}
 static int64_t most(ir_type t) { return -1 - least(t); }
 
 static void set_range(vm_value *v, ir_type t, bool exact, int64_t low, int64_t high) {
@@ -26,7 +28,9 @@ static void set_range(vm_value *v, ir_type t, bool exact, int64_t low, int64_t h
 }
 
 /* The value's arithmetic did not wrap: its lanes are linear also when widened. */
-static bool is_exact(const vm_value *v, ir_type t) { return v->low > least(t) || v->high < most(t); }
+static bool is_exact(const vm_value *v, ir_type t) {
+    return v->low > least(t) || v->high < most(t);
+}
 
 static bool constant_of(const vm_plan *p, const ir_value *v, int64_t *out) {
     const vm_value *x = vm_value_of(p, v);
@@ -39,10 +43,14 @@ static bool constant_of(const vm_plan *p, const ir_value *v, int64_t *out) {
 static void range_of_special(vm_plan *p, vm_value *r, uint64_t which) {
     unsigned d = which % 3;
     int64_t n = p->block[d], grid = p->small_grid ? INT32_MAX / n : INT32_MAX;
-    if (which <= IR_TID_Z) set_range(r, IR_I32, true, 0, n - 1);
-    else if (which <= IR_CTAID_Z) set_range(r, IR_I32, true, 0, grid - 1);
-    else if (which <= IR_NTID_Z) set_range(r, IR_I32, true, n, n);
-    else set_range(r, IR_I32, true, 1, grid);
+    if (which <= IR_TID_Z)
+        set_range(r, IR_I32, true, 0, n - 1);
+    else if (which <= IR_CTAID_Z)
+        set_range(r, IR_I32, true, 0, grid - 1);
+    else if (which <= IR_NTID_Z)
+        set_range(r, IR_I32, true, n, n);
+    else
+        set_range(r, IR_I32, true, 1, grid);
 }
 
 static void range_of(vm_plan *p, const ir_inst *in) {
@@ -54,19 +62,26 @@ static void range_of(vm_plan *p, const ir_inst *in) {
     if (!ir_type_is_int(t) || t == IR_I1) return;
     int64_t low, high, c[4];
     switch (in->op) {
-    case IR_CONST: set_range(r, t, true, wrap((int64_t)in->imm, width_of(t)), wrap((int64_t)in->imm, width_of(t))); break;
+    case IR_CONST:
+        set_range(r, t, true, wrap((int64_t)in->imm, width_of(t)),
+                  wrap((int64_t)in->imm, width_of(t)));
+        break;
     case IR_SPECIAL: range_of_special(p, r, in->imm); break;
     case IR_ADD:
-        if (!__builtin_add_overflow(a->low, b->low, &low) && !__builtin_add_overflow(a->high, b->high, &high))
+        if (!__builtin_add_overflow(a->low, b->low, &low) &&
+            !__builtin_add_overflow(a->high, b->high, &high))
             set_range(r, t, true, low, high);
         break;
     case IR_SUB:
-        if (!__builtin_sub_overflow(a->low, b->high, &low) && !__builtin_sub_overflow(a->high, b->low, &high))
+        if (!__builtin_sub_overflow(a->low, b->high, &low) &&
+            !__builtin_sub_overflow(a->high, b->low, &high))
             set_range(r, t, true, low, high);
         break;
     case IR_MUL:
-        if (__builtin_mul_overflow(a->low, b->low, &c[0]) || __builtin_mul_overflow(a->low, b->high, &c[1]) ||
-            __builtin_mul_overflow(a->high, b->low, &c[2]) || __builtin_mul_overflow(a->high, b->high, &c[3]))
+        if (__builtin_mul_overflow(a->low, b->low, &c[0]) ||
+            __builtin_mul_overflow(a->low, b->high, &c[1]) ||
+            __builtin_mul_overflow(a->high, b->low, &c[2]) ||
+            __builtin_mul_overflow(a->high, b->high, &c[3]))
             break;
         low = high = c[0];
         for (int i = 1; i < 4; i++) {
@@ -131,7 +146,8 @@ static int64_t stride_of(vm_plan *p, const ir_inst *in) {
     bool has_linear = a != VM_VARYING && b != VM_VARYING && c != VM_VARYING;
     if (p->lanes == 1) return 0;
     if (in->op == IR_SPECIAL) return stride_of_tid(p, in->imm);
-    if (in->op == IR_ALLOC) return in->results[0].type == IR_PTR_LOCAL ? (int64_t)p->local_bytes : 0;
+    if (in->op == IR_ALLOC)
+        return in->results[0].type == IR_PTR_LOCAL ? (int64_t)p->local_bytes : 0;
     if (in->op >= IR_ATOMIC_ADD && in->op <= IR_ATOMIC_CAS) return VM_VARYING;
     if (!has_linear && !(in->op == IR_SELECT && a == 0)) return VM_VARYING;
     if (a == VM_UNKNOWN || b == VM_UNKNOWN || c == VM_UNKNOWN) return VM_UNKNOWN;
@@ -141,17 +157,24 @@ static int64_t stride_of(vm_plan *p, const ir_inst *in) {
     case IR_SUB: return checked(a - b, bits);
     case IR_MUL:
         if (a == 0 && b == 0) return 0;
-        if (b == 0 && constant_of(p, in->args[1], &k)) return k > MAX_STRIDE || k < -MAX_STRIDE ? VM_VARYING : checked(a * k, bits);
-        if (a == 0 && constant_of(p, in->args[0], &k)) return k > MAX_STRIDE || k < -MAX_STRIDE ? VM_VARYING : checked(b * k, bits);
+        if (b == 0 && constant_of(p, in->args[1], &k))
+            return k > MAX_STRIDE || k < -MAX_STRIDE ? VM_VARYING : checked(a * k, bits);
+        if (a == 0 && constant_of(p, in->args[0], &k))
+            return k > MAX_STRIDE || k < -MAX_STRIDE ? VM_VARYING : checked(b * k, bits);
         return VM_VARYING;
     case IR_SHL:
         if (a == 0 && b == 0) return 0;
-        if (b == 0 && constant_of(p, in->args[1], &k) && k >= 0 && k < 30) return checked(a * (1ll << k), bits);
+        if (b == 0 && constant_of(p, in->args[1], &k) && k >= 0 && k < 30)
+            return checked(a * (1ll << k), bits);
         return VM_VARYING;
     case IR_SEXT:
     case IR_ZEXT: return stride_of_extension(p, in, a);
     case IR_TRUNC: return in->results[0].type == IR_I1 && a != 0 ? VM_VARYING : checked(a, bits);
-    case IR_BITCAST: return a != 0 && (ir_type_is_float(in->args[0]->type) || ir_type_is_float(in->results[0].type)) ? VM_VARYING : a;
+    case IR_BITCAST:
+        return a != 0 && (ir_type_is_float(in->args[0]->type) ||
+                          ir_type_is_float(in->results[0].type))
+                   ? VM_VARYING
+                   : a;
     case IR_SELECT: return a == 0 && b == c ? b : VM_VARYING;
     default: return a == 0 && b == 0 && c == 0 ? 0 : VM_VARYING;
     }
@@ -174,10 +197,12 @@ static bool pass_values(vm_plan *p, const ir_inst *in) {
     bool changed = false;
     const vm_node *n = vm_node_of(in->label);
     for (unsigned i = 0; i < in->nargs; i++) {
-        const ir_value *to = in->op == IR_BR ? &in->label->results[i] : &in->label->regions[0]->params[i];
+        const ir_value *to =
+            in->op == IR_BR ? &in->label->results[i] : &in->label->regions[0]->params[i];
         bool together = n->calm && !(in->label->op == IR_IF && n->vector_if);
         if (in->op == IR_CONTINUE) together = n->calm || (n->continues == 1 && comes_at_once(in));
-        int64_t s = together ? join(vm_value_of(p, to)->stride, vm_value_of(p, in->args[i])->stride) : VM_VARYING;
+        int64_t s = together ? join(vm_value_of(p, to)->stride, vm_value_of(p, in->args[i])->stride)
+                             : VM_VARYING;
         changed |= set_stride(p, to, s);
     }
     return changed;
@@ -191,7 +216,8 @@ static bool visit_inst(vm_plan *p, const ir_inst *in) {
     case IR_LOOP:
         for (unsigned i = 0; i < in->nargs; i++) {
             const ir_value *to = &in->regions[0]->params[i];
-            changed |= set_stride(p, to, join(vm_value_of(p, to)->stride, vm_value_of(p, in->args[i])->stride));
+            changed |= set_stride(
+                p, to, join(vm_value_of(p, to)->stride, vm_value_of(p, in->args[i])->stride));
         }
         return visit_region(p, in->regions[0]) | changed;
     case IR_BLOCK: return visit_region(p, in->regions[0]);
@@ -205,7 +231,8 @@ static bool visit_inst(vm_plan *p, const ir_inst *in) {
         return changed;
     }
     default:
-        for (unsigned i = 0; i < in->nresults; i++) changed |= set_stride(p, &in->results[i], stride_of(p, in));
+        for (unsigned i = 0; i < in->nresults; i++)
+            changed |= set_stride(p, &in->results[i], stride_of(p, in));
         return changed;
     }
 }

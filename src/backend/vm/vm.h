@@ -20,39 +20,45 @@
 /* ---- decoded code ---- */
 
 typedef enum vm_kind {
-    VM_VECTOR,        /* kernel over the active lanes: dst a b c */
-    VM_SCALAR,        /* kernel over one lane */
-    VM_ADD_32, VM_ADD_64, VM_SUB_64, VM_MUL_32, VM_MUL_64, VM_SEXT_32_64, VM_ZEXT_32_64, /* scalars without a call */
-    VM_SPLAT,         /* dst[i] = a, size */
-    VM_IOTA,          /* dst[i] = a + i * imm, size */
-    VM_COPY_SCALAR,   /* 8 bytes */
-    VM_COPY_VECTOR,   /* dst = a in the active lanes */
-    VM_COPY_SPLAT,    /* dst = scalar a in the active lanes */
-    VM_LOAD_SCALAR,   /* from the address in a; order in c */
-    VM_LOAD_LINEAR,   /* address a + lane * imm */
-    VM_LOAD_FORWARD,  /* the same with stride = size: all lanes on, dst becomes the address itself */
-    VM_LOAD_GATHER,   /* addresses a */
-    VM_STORE_SCALAR,  /* one scalar b to one address a */
-    VM_STORE_LINEAR,  /* vector b to a + lane * imm; c: own slot of b's value or 0 */
+    VM_VECTOR, /* kernel over the active lanes: dst a b c */
+    VM_SCALAR, /* kernel over one lane */
+    VM_ADD_32,
+    VM_ADD_64,
+    VM_SUB_64,
+    VM_MUL_32,
+    VM_MUL_64,
+    VM_SEXT_32_64,
+    VM_ZEXT_32_64,   /* scalars without a call */
+    VM_SPLAT,        /* dst[i] = a, size */
+    VM_IOTA,         /* dst[i] = a + i * imm, size */
+    VM_COPY_SCALAR,  /* 8 bytes */
+    VM_COPY_VECTOR,  /* dst = a in the active lanes */
+    VM_COPY_SPLAT,   /* dst = scalar a in the active lanes */
+    VM_LOAD_SCALAR,  /* from the address in a; order in c */
+    VM_LOAD_LINEAR,  /* address a + lane * imm */
+    VM_LOAD_FORWARD, /* the same with stride = size: all lanes on, dst becomes the address itself */
+    VM_LOAD_GATHER,  /* addresses a */
+    VM_STORE_SCALAR, /* one scalar b to one address a */
+    VM_STORE_LINEAR, /* vector b to a + lane * imm; c: own slot of b's value or 0 */
     VM_STORE_SCATTER, /* vector b to addresses a */
-    VM_STORE_AIM,     /* dst's entry becomes the address a where the next instruction may write there */
-    VM_STORE_AIMED,   /* stores dst to a unless it was written there */
-    VM_ATOMIC,        /* imm: index into vm_code.atomics */
+    VM_STORE_AIM, /* dst's entry becomes the address a where the next instruction may write there */
+    VM_STORE_AIMED, /* stores dst to a unless it was written there */
+    VM_ATOMIC,      /* imm: index into vm_code.atomics */
     VM_BARRIER,
     VM_FENCE,
-    VM_FAULT,         /* imm: index into vm_code.faults */
-    VM_JUMP,          /* to target */
-    VM_IF_SCALAR,     /* a: condition; false: to target */
-    VM_IF_VECTOR,     /* a: condition; set: mask to restore or collect; target: else part */
-    VM_IF_LINEAR,     /* imm: index into vm_code.compares */
-    VM_ELSE,          /* the else lanes become current; none: to target */
-    VM_JOIN,          /* current = collected set; empty: to target */
-    VM_CLEAR,         /* the set is empty (block, loop entry) */
-    VM_LEAVE,         /* current lanes go to the set; to target */
-    VM_END_LANES,     /* return: the current lanes end; to target */
-    VM_CHECK,         /* no lane left: to target */
-    VM_LOOP_NEXT,     /* current = lanes that continued; none: to target */
-    VM_LOOP_BACK,     /* next round at target; counts the budget */
+    VM_FAULT,     /* imm: index into vm_code.faults */
+    VM_JUMP,      /* to target */
+    VM_IF_SCALAR, /* a: condition; false: to target */
+    VM_IF_VECTOR, /* a: condition; set: mask to restore or collect; target: else part */
+    VM_IF_LINEAR, /* imm: index into vm_code.compares */
+    VM_ELSE,      /* the else lanes become current; none: to target */
+    VM_JOIN,      /* current = collected set; empty: to target */
+    VM_CLEAR,     /* the set is empty (block, loop entry) */
+    VM_LEAVE,     /* current lanes go to the set; to target */
+    VM_END_LANES, /* return: the current lanes end; to target */
+    VM_CHECK,     /* no lane left: to target */
+    VM_LOOP_NEXT, /* current = lanes that continued; none: to target */
+    VM_LOOP_BACK, /* next round at target; counts the budget */
     VM_FINISH,
 } vm_kind;
 
@@ -95,7 +101,14 @@ typedef struct vm_compare {
     int64_t stride_a, stride_b;
 } vm_compare;
 
-typedef enum vm_place { VM_AT_CONST, VM_AT_CELL, VM_AT_SLOT, VM_AT_PARAM, VM_AT_SPECIAL, VM_AT_TID } vm_place;
+typedef enum vm_place {
+    VM_AT_CONST,
+    VM_AT_CELL,
+    VM_AT_SLOT,
+    VM_AT_PARAM,
+    VM_AT_SPECIAL,
+    VM_AT_TID
+} vm_place;
 typedef struct vm_entry {
     uint8_t place;
     uint32_t offset; /* bytes in the constants, cells, slots; index of the parameter or special */
@@ -119,7 +132,7 @@ struct vm_code {
     vm_atomic *atomics;
     vm_fault *faults;
     vm_compare *compares;
-    uint32_t *params; /* entries of parameters */
+    uint32_t *params;    /* entries of parameters */
     uint32_t *forwarded; /* entries of forwarded loads */
     uint32_t nforwarded;
     uint32_t nparams;
@@ -135,7 +148,8 @@ struct vm_code {
 /* ---- frame ---- */
 
 typedef struct vm_set {
-    uint32_t count, top; /* active lanes; they are all below top; count == top: all of [0, top), bytes not kept */
+    uint32_t count,
+        top; /* active lanes; they are all below top; count == top: all of [0, top), bytes not kept */
     uint8_t *bytes;
 } vm_set;
 
@@ -156,12 +170,12 @@ typedef struct vm_frame {
     const code_launch *launch;
     uint64_t block;
     uint32_t ctaid[3], nctaid[3];
-    uint32_t at;   /* gang that runs next */
-    bool streams;  /* the launch is so long that what it writes outgrows the caches */
+    uint32_t at;  /* gang that runs next */
+    bool streams; /* the launch is so long that what it writes outgrows the caches */
 } vm_frame;
 
-code_result vm_run(const code *self, const code_launch *launch, void *frame, uint64_t block, bool resume,
-                   int64_t *budget, code_fault *fault);
+code_result vm_run(const code *self, const code_launch *launch, void *frame, uint64_t block,
+                   bool resume, int64_t *budget, code_fault *fault);
 void vm_atomic_exec(const vm_atomic *x, void **entry, const uint8_t *mask, size_t n);
 
 /* ---- analyses ---- */
@@ -173,7 +187,7 @@ typedef struct vm_value { /* by value id */
     int64_t low, high;    /* range of integers, signed */
     uint32_t first, last; /* positions of definition and last use */
     uint32_t uses;
-    uint32_t next_cell;         /* cell of a carried scalar for the next round */
+    uint32_t next_cell;     /* cell of a carried scalar for the next round */
     uint32_t entry, vector; /* entries: as it is; as vector when it is a scalar (0: not needed) */
     bool needs_vector, forward, aimed; /* aimed: computed by the store that uses it */
     ir_value *same;                    /* lives in the slot of this carried value */
@@ -182,11 +196,11 @@ typedef struct vm_value { /* by value id */
 
 typedef struct vm_node { /* by instruction number: constructs, and position of all */
     ir_inst *inst;
-    uint32_t at, end;  /* positions */
-    bool vector_if;    /* if whose condition varies */
-    bool escapes;      /* a terminator inside leaves it for an outer construct or returns */
-    bool nested;       /* a br to it stands inside a deeper construct */
-    bool calm;         /* all varying ifs inside converge */
+    uint32_t at, end; /* positions */
+    bool vector_if;   /* if whose condition varies */
+    bool escapes;     /* a terminator inside leaves it for an outer construct or returns */
+    bool nested;      /* a br to it stands inside a deeper construct */
+    bool calm;        /* all varying ifs inside converge */
     bool spin;
     uint32_t brs, continues;
     uint16_t set;
@@ -210,9 +224,13 @@ typedef struct vm_plan {
     uint32_t max_depth;
 } vm_plan;
 
-static inline vm_value *vm_value_of(const vm_plan *p, const ir_value *v) { return &p->values[v->id]; }
+static inline vm_value *vm_value_of(const vm_plan *p, const ir_value *v) {
+    return &p->values[v->id];
+}
 static inline vm_node *vm_node_of(const ir_inst *i) { return i->note; }
-static inline bool vm_is_scalar(const vm_plan *p, const ir_value *v) { return p->values[v->id].stride != VM_VARYING; }
+static inline bool vm_is_scalar(const vm_plan *p, const ir_value *v) {
+    return p->values[v->id].stride != VM_VARYING;
+}
 vm_type vm_type_of(ir_type t);
 
 bool vm_plan_scan(vm_plan *p);      /* nodes, positions, spin loops */

@@ -13,13 +13,18 @@ typedef struct cpu_device {
     char name[80];
 } cpu_device;
 
-static simt_status device_alloc(device *d, size_t bytes, void **out) { return memory_take(((cpu_device *)d)->memory, bytes, out); }
-static void device_free(device *d, void *p, size_t bytes) { memory_give(((cpu_device *)d)->memory, p, bytes); }
+static simt_status device_alloc(device *d, size_t bytes, void **out) {
+    return memory_take(((cpu_device *)d)->memory, bytes, out);
+}
+static void device_free(device *d, void *p, size_t bytes) {
+    memory_give(((cpu_device *)d)->memory, p, bytes);
+}
 static void device_trim(device *d) { memory_trim(((cpu_device *)d)->memory); }
 static size_t device_in_use(device *d) { return memory_in_use(((cpu_device *)d)->memory); }
 static size_t device_cached(device *d) { return memory_cached(((cpu_device *)d)->memory); }
 
-static simt_status device_launch(device *d, const code *c, const code_launch *launch, code_fault *fault) {
+static simt_status device_launch(device *d, const code *c, const code_launch *launch,
+                                 code_fault *fault) {
     return cpu_launch(((cpu_device *)d)->pool, c, launch, fault);
 }
 
@@ -49,7 +54,8 @@ static void work_parallel(void *context, int worker) {
     (void)worker;
 }
 
-static simt_status device_parallel(device *d, size_t count, size_t grain, simt_status (*fn)(void *context, size_t begin, size_t end),
+static simt_status device_parallel(device *d, size_t count, size_t grain,
+                                   simt_status (*fn)(void *context, size_t begin, size_t end),
                                    void *context) {
     cpu_device *cpu = (cpu_device *)d;
     if (grain == 0) grain = 1;
@@ -57,7 +63,8 @@ static simt_status device_parallel(device *d, size_t count, size_t grain, simt_s
     parallel_job j = {.fn = fn, .context = context, .count = count};
     j.chunk = count / ((size_t)pool_threads(cpu->pool) * 8);
     if (j.chunk < grain) j.chunk = grain;
-    if (count <= grain || !pool_run(cpu->pool, work_parallel, &j, NULL)) return fn(context, 0, count);
+    if (count <= grain || !pool_run(cpu->pool, work_parallel, &j, NULL))
+        return fn(context, 0, count);
     return atomic_load(&j.failed) != 0 ? status_adopt(&j.diag) : SIMT_OK;
 }
 
@@ -104,10 +111,18 @@ simt_status device_cpu_new(int threads, device **out) {
         return status_fail(SIMT_ERR_MEMORY, "no memory for the CPU device");
     }
     int n = pool_threads(cpu->pool);
-    snprintf(cpu->name, sizeof cpu->name, "simt CPU (%s, %d thread%s)", simd_name(), n, n == 1 ? "" : "s");
-    cpu->base = (device){.name = cpu->name, .nthreads = n, .alloc = device_alloc, .free = device_free, .trim = device_trim,
-                         .launch = device_launch, .parallel = device_parallel, .bytes_in_use = device_in_use,
-                         .bytes_cached = device_cached, .destroy = device_destroy};
+    snprintf(cpu->name, sizeof cpu->name, "simt CPU (%s, %d thread%s)", simd_name(), n,
+             n == 1 ? "" : "s");
+    cpu->base = (device){.name = cpu->name,
+                         .nthreads = n,
+                         .alloc = device_alloc,
+                         .free = device_free,
+                         .trim = device_trim,
+                         .launch = device_launch,
+                         .parallel = device_parallel,
+                         .bytes_in_use = device_in_use,
+                         .bytes_cached = device_cached,
+                         .destroy = device_destroy};
     *out = &cpu->base;
     return SIMT_OK;
 }

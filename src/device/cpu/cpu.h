@@ -26,8 +26,8 @@ typedef void (*pool_work)(void *context, int worker);
 pool *pool_new(int nthreads);
 void pool_free(pool *p);
 int pool_threads(const pool *p);
-bool pool_awake(pool *p);   /* workers spin: a job costs them about a microsecond, not a wake-up */
-bool pool_inside(void);     /* the calling thread runs pool work: nested work is to run serially */
+bool pool_awake(pool *p); /* workers spin: a job costs them about a microsecond, not a wake-up */
+bool pool_inside(void);   /* the calling thread runs pool work: nested work is to run serially */
 /* False: the pool is in use by another thread or has no workers; nothing was run. `idle` is called now
  * and then while the caller waits for the workers' last work. */
 bool pool_run(pool *p, pool_work fn, void *context, void (*idle)(void *context));

@@ -14,12 +14,12 @@
 #include <time.h>
 
 enum {
-    BUDGET = 20000,         /* loop rounds between looks at the stop flag */
-    AWAKE_NS = 20000,       /* work below this is not worth a spinning pool, */
-    ASLEEP_NS = 100000,     /* and below this not worth a sleeping one */
+    BUDGET = 20000,     /* loop rounds between looks at the stop flag */
+    AWAKE_NS = 20000,   /* work below this is not worth a spinning pool, */
+    ASLEEP_NS = 100000, /* and below this not worth a sleeping one */
     CHUNK_NS = 30000,
-    ASK_NS = 30000000,      /* between looks for an interrupt */
-    MAX_WAITING = 4096,     /* blocks set aside by one worker, */
+    ASK_NS = 30000000,  /* between looks for an interrupt */
+    MAX_WAITING = 4096, /* blocks set aside by one worker, */
 };
 #define MAX_WAITING_BYTES ((size_t)1 << 30) /* and the bytes of their frames */
 
@@ -34,7 +34,7 @@ typedef struct launch_job {
     _Atomic uint64_t next;
     _Atomic uint64_t moves; /* grows when a block ends or computes */
     atomic_bool stop;
-    atomic_int status;      /* simt_status of who stopped it */
+    atomic_int status; /* simt_status of who stopped it */
     atomic_flag fault_lock;
     code_fault *fault;
     uint64_t stuck_block;
@@ -90,8 +90,10 @@ static void *take_frame(size_t bytes) {
 }
 
 static void give_frame(void *p) {
-    if (p != NULL && p == kept.memory) kept.busy = false;
-    else free(p);
+    if (p != NULL && p == kept.memory)
+        kept.busy = false;
+    else
+        free(p);
 }
 
 /* ---- stopping ---- */
@@ -170,8 +172,10 @@ static void wait_for_blocks(launch_worker *w, size_t most) {
             w->job->stuck_block = w->waiting[0].block;
             stop_job(w->job, SIMT_ERR_NO_PROGRESS);
         }
-        if (++idle > 100) nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
-        else if (idle > 4) sched_yield();
+        if (++idle > 100)
+            nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
+        else if (idle > 4)
+            sched_yield();
     }
 }
 
@@ -207,7 +211,8 @@ static void merge_fault(launch_worker *w) {
     code_fault *f = w->job->fault;
     if (!w->fault.set) return;
     while (atomic_flag_test_and_set(&w->job->fault_lock)) cpu_pause();
-    bool earlier = w->fault.block < f->block || (w->fault.block == f->block && w->fault.thread < f->thread);
+    bool earlier =
+        w->fault.block < f->block || (w->fault.block == f->block && w->fault.thread < f->thread);
     if (!f->set || earlier) *f = w->fault;
     atomic_flag_clear(&w->job->fault_lock);
 }
@@ -288,10 +293,13 @@ static simt_status report(launch_job *j) {
     case SIMT_OK: return SIMT_OK;
     case SIMT_ERR_INTERRUPT: return status_fail(status, "kernel %s was interrupted", j->c->name);
     case SIMT_ERR_MEMORY:
-        return status_fail(status, "kernel %s: no memory for the state of its blocks (%zu bytes each)", j->c->name, j->frame_bytes);
+        return status_fail(status,
+                           "kernel %s: no memory for the state of its blocks (%zu bytes each)",
+                           j->c->name, j->frame_bytes);
     default:
-        return status_fail(status, "kernel %s makes no progress: block %llu waits, and no other block goes on", j->c->name,
-                           (unsigned long long)j->stuck_block);
+        return status_fail(
+            status, "kernel %s makes no progress: block %llu waits, and no other block goes on",
+            j->c->name, (unsigned long long)j->stuck_block);
     }
 }
 

@@ -56,7 +56,8 @@ static void *new_piece(size_t bytes) {
         void *p = NULL;
         return posix_memalign(&p, 64, bytes) == 0 ? p : NULL;
     }
-    char *p = mmap(NULL, bytes + HUGE_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    char *p =
+        mmap(NULL, bytes + HUGE_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (p == MAP_FAILED) return NULL;
     size_t head = (size_t)(-(uintptr_t)p & (HUGE_PAGE - 1));
     if (head > 0) munmap(p, head);
@@ -68,8 +69,10 @@ static void *new_piece(size_t bytes) {
 }
 
 static void drop_piece(void *p, size_t bytes) {
-    if (bytes < HUGE_PAGE) free(p);
-    else munmap(p, bytes);
+    if (bytes < HUGE_PAGE)
+        free(p);
+    else
+        munmap(p, bytes);
 }
 
 memory *memory_new(void) {
@@ -82,8 +85,9 @@ memory *memory_new(void) {
 }
 
 static simt_status fail(const memory *m, size_t bytes) {
-    return status_fail(SIMT_ERR_MEMORY, "cannot allocate %zu bytes (%.4g GB; this machine has %.3g GB)", bytes, (double)bytes / 1e9,
-                       (double)m->machine_bytes / 1e9);
+    return status_fail(SIMT_ERR_MEMORY,
+                       "cannot allocate %zu bytes (%.4g GB; this machine has %.3g GB)", bytes,
+                       (double)bytes / 1e9, (double)m->machine_bytes / 1e9);
 }
 
 simt_status memory_take(memory *m, size_t bytes, void **out) {

@@ -16,8 +16,8 @@ enum { SPIN_NS = 80000, MAX_THREADS = 256 };
 #define GATE_OPEN 0x80000000u
 
 struct pool {
-    int nthreads; /* with the caller */
-    pool *next;   /* list of all pools, for fork */
+    int nthreads;             /* with the caller */
+    pool *next;               /* list of all pools, for fork */
     pthread_mutex_t job_lock; /* one job at a time */
     pthread_mutex_t sleep_lock;
     pthread_cond_t sleep_cond;
@@ -44,7 +44,9 @@ uint64_t clock_ns(void) {
 
 bool pool_inside(void) { return inside; }
 int pool_threads(const pool *p) { return p->nthreads; }
-bool pool_awake(pool *p) { return p->started && atomic_load_explicit(&p->sleepers, memory_order_relaxed) < p->nstarted; }
+bool pool_awake(pool *p) {
+    return p->started && atomic_load_explicit(&p->sleepers, memory_order_relaxed) < p->nstarted;
+}
 
 static bool enter_gate(pool *p) {
     unsigned g = atomic_load(&p->gate);
@@ -63,7 +65,8 @@ static void await_job(pool *p, unsigned seen) {
     } while (clock_ns() < end && !atomic_load(&p->stop));
     pthread_mutex_lock(&p->sleep_lock);
     atomic_fetch_add(&p->sleepers, 1); /* before the last look: run_job looks the other way round */
-    while (atomic_load(&p->sequence) == seen && !atomic_load(&p->stop)) pthread_cond_wait(&p->sleep_cond, &p->sleep_lock);
+    while (atomic_load(&p->sequence) == seen && !atomic_load(&p->stop))
+        pthread_cond_wait(&p->sleep_cond, &p->sleep_lock);
     atomic_fetch_sub(&p->sleepers, 1);
     pthread_mutex_unlock(&p->sleep_lock);
 }
@@ -161,7 +164,8 @@ void pool_free(pool *p) {
 static void await_workers(pool *p, void *context, void (*idle)(void *context)) {
     uint64_t start = clock_ns(), asked = start;
     while (atomic_load(&p->gate) != 0) {
-        for (int i = 0; i < 64 && atomic_load_explicit(&p->gate, memory_order_acquire) != 0; i++) cpu_pause();
+        for (int i = 0; i < 64 && atomic_load_explicit(&p->gate, memory_order_acquire) != 0; i++)
+            cpu_pause();
         uint64_t now = clock_ns();
         if (now - start > 100000) nanosleep(&(struct timespec){.tv_nsec = 20000}, NULL);
         if (idle != NULL && now - asked > 20000000) {
