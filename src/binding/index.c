@@ -354,7 +354,17 @@ int binding_key_indices(const binding_key *k, array **index) {
     return n;
 }
 
+/* One mask over the leading dimensions. */
+static bool is_plain_mask(const array *a, PyObject *key) {
+    if (!binding_is_array(key)) return false;
+    array *mask = ((pyarray *)key)->a;
+    if (mask->dt != DT_BOOL || mask->ndim == 0 || mask->ndim > a->ndim) return false;
+    return memcmp(mask->shape, a->shape, sizeof mask->shape[0] * (size_t)mask->ndim) == 0;
+}
+
 bool binding_get_item(array *a, PyObject *key, graph_face face, array **out) {
+    if (is_plain_mask(a, key))
+        return binding_ok(array_index_get(a, &((pyarray *)key)->a, 1, out));
     binding_key k;
     if (!binding_key_parse(a, key, face, &k)) return false;
     array *view = NULL;
@@ -392,16 +402,8 @@ static simt_status assign_where(array *a, array *mask, const operand *value, gra
     return status;
 }
 
-static bool is_plain_mask(array *a, PyObject *key, const operand *value) {
-    if (!binding_is_array(key)) return false;
-    array *mask = ((pyarray *)key)->a;
-    if (mask->dt != DT_BOOL || mask->ndim == 0 || mask->ndim > a->ndim) return false;
-    if (value->a && value->a->ndim > 0) return false;
-    return memcmp(mask->shape, a->shape, sizeof mask->shape[0] * (size_t)mask->ndim) == 0;
-}
-
 bool binding_set_item(array *a, PyObject *key, const operand *value, graph_face face) {
-    if (is_plain_mask(a, key, value))
+    if (is_plain_mask(a, key) && !(value->a && value->a->ndim > 0))
         return binding_ok(assign_where(a, ((pyarray *)key)->a, value, face));
     binding_key k;
     if (!binding_key_parse(a, key, face, &k)) return false;

@@ -9,10 +9,12 @@
  */
 #include "graph/lower.h"
 
+#include <stdlib.h>
 #include <string.h>
 
-#define BLOCK_THREADS 1024
-#define TILED_INNER   96 /* inner dimensions of at least this length are tiled */
+#define BLOCK_THREADS  1024
+#define TURNED_THREADS 256
+#define TILED_INNER    96 /* inner dimensions of at least this length are tiled */
 
 ir_value *lower_i64(ir_builder *b, int64_t value) { return ir_const_int(b, IR_I64, value); }
 
@@ -325,19 +327,34 @@ static simt_status lower_by_element(lowering *l, int64_t size) {
     return lower_finish(l, l->f, l->args, l->nargs, blocks, threads);
 }
 
-/* tiled: block = piece of a row. */
+/* Some view is walked across its rows: neighbouring blocks should then share its cache lines. */
+static bool is_turned(const lowering *l) {
+    int inner = l->ndim - 1;
+    for (uint32_t v = 0; v < l->nviews; v++) {
+        const int64_t *strides = l->views[v].strides;
+        if (llabs(strides[inner]) > 64 && strides[inner - 1] != 0 && llabs(strides[inner - 1]) < 64)
+            return true;
+    }
+    return false;
+}
+
+/* tiled: block = piece of a row. Turned: pieces are short and blocks go down the rows. */
 static simt_status lower_by_row(lowering *l, int64_t size) {
     int inner = l->ndim - 1;
     int64_t length = l->shape[inner], rows = size / length;
-    int64_t pieces = (length + BLOCK_THREADS - 1) / BLOCK_THREADS;
+    bool turned = is_turned(l);
+    int64_t width = turned ? TURNED_THREADS : BLOCK_THREADS, pieces = (length + width - 1) / width;
     uint32_t threads = (uint32_t)(((length + pieces - 1) / pieces + 15) / 16 * 16);
     for (uint32_t i = 0; i < l->nargs; i++) ir_func_add_param(l->f, l->arg_types[i], NULL);
     ir_builder b = ir_builder_at_end(l->f, &l->f->body);
     ir_value *block = block_index(&b), *row = block, *column = thread_index(&b);
     if (pieces > 1) {
-        row = ir_binary(&b, IR_DIV_U, block, lower_i64(&b, pieces));
-        ir_value *piece =
-            ir_binary(&b, IR_SUB, block, ir_binary(&b, IR_MUL, row, lower_i64(&b, pieces)));
+        int64_t fast = turned ? rows : pieces;
+        ir_value *slow_index = ir_binary(&b, IR_DIV_U, block, lower_i64(&b, fast));
+        ir_value *fast_index =
+            ir_binary(&b, IR_SUB, block, ir_binary(&b, IR_MUL, slow_index, lower_i64(&b, fast)));
+        ir_value *piece = turned ? slow_index : fast_index;
+        row = turned ? fast_index : slow_index;
         column =
             ir_binary(&b, IR_ADD, ir_binary(&b, IR_MUL, piece, lower_i64(&b, threads)), column);
     }
