@@ -8,7 +8,11 @@
 
 #include "array/select.h"
 
-enum { PIECE = 4096, GRAIN = 8 };
+#ifdef __x86_64__
+#include <immintrin.h>
+#endif
+
+enum { PIECE = 4096, GRAIN = 8, SLACK = 16 }; /* SLACK: elements that packing may write too many */
 
 static int64_t count_flags(const uint8_t *flags, int64_t n) {
     const uint64_t low = 0x7f7f7f7f7f7f7f7full, ones = 0x0101010101010101ull;
@@ -50,11 +54,65 @@ simt_status selection_make(selection *s, device *dev, const uint8_t *flags, int6
 
 void selection_free(selection *s) { free(s->starts); }
 
-/* Places of the set flags in the piece; `place` has one entry to spare. */
-static int64_t find_places(const uint8_t *flags, int64_t n, uint16_t *place) {
+/* Packs 4 or 8 bytes an element, 16 or 8 at once; `out` has SLACK elements to spare. */
+#ifdef __x86_64__
+#define AVX512 __attribute__((target("avx512f,avx512bw,avx512vl,popcnt")))
+static bool has_avx512(void) {
+    return __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
+}
+
+AVX512 static int64_t pack_words(const uint8_t *flags, int64_t n, const char *from, uint32_t *out) {
+    int64_t count = 0;
+    for (int64_t i = 0; i < n; i += 16) {
+        __mmask16 in = n - i >= 16 ? 0xffff : (__mmask16)((1u << (n - i)) - 1);
+        __m128i f = _mm_maskz_loadu_epi8(in, flags + i);
+        __mmask16 set = _mm_test_epi8_mask(f, f);
+        __m512i x = _mm512_maskz_loadu_epi32(in, from + i * 4);
+        _mm512_storeu_si512(out + count, _mm512_maskz_compress_epi32(set, x));
+        count += __builtin_popcount(set);
+    }
+    return count;
+}
+
+AVX512 static int64_t pack_longs(const uint8_t *flags, int64_t n, const char *from, uint64_t *out) {
+    int64_t count = 0;
+    for (int64_t i = 0; i < n; i += 8) {
+        __mmask8 in = n - i >= 8 ? 0xff : (__mmask8)((1u << (n - i)) - 1);
+        __m128i f = _mm_maskz_loadu_epi8(in, flags + i);
+        __mmask8 set = (__mmask8)_mm_test_epi8_mask(f, f);
+        __m512i x = _mm512_maskz_loadu_epi64(in, from + i * 8);
+        _mm512_storeu_si512(out + count, _mm512_maskz_compress_epi64(set, x));
+        count += __builtin_popcount(set);
+    }
+    return count;
+}
+
+AVX512 static int64_t pack_places(const uint8_t *flags, int64_t n, uint32_t *place) {
+    int64_t count = 0;
+    __m512i at = _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
+    for (int64_t i = 0; i < n; i += 16) {
+        __mmask16 in = n - i >= 16 ? 0xffff : (__mmask16)((1u << (n - i)) - 1);
+        __m128i f = _mm_maskz_loadu_epi8(in, flags + i);
+        __mmask16 set = _mm_test_epi8_mask(f, f);
+        _mm512_storeu_si512(place + count, _mm512_maskz_compress_epi32(set, at));
+        count += __builtin_popcount(set);
+        at = _mm512_add_epi32(at, _mm512_set1_epi32(16));
+    }
+    return count;
+}
+#else
+static bool has_avx512(void) { return false; }
+#define pack_words(flags, n, from, out) ((void)(from), (void)(out), (int64_t)0)
+#define pack_longs(flags, n, from, out) ((void)(from), (void)(out), (int64_t)0)
+#define pack_places(flags, n, place)    ((int64_t)0)
+#endif
+
+/* Places of the set flags in the piece; `place` has SLACK entries to spare. */
+static int64_t find_places(const uint8_t *flags, int64_t n, uint32_t *place) {
+    if (has_avx512()) return pack_places(flags, n, place);
     int64_t count = 0;
     for (int64_t i = 0; i < n; i++) {
-        place[count] = (uint16_t)i;
+        place[count] = (uint32_t)i;
         count += flags[i] != 0;
     }
     return count;
@@ -72,7 +130,7 @@ typedef struct positions_job {
 static simt_status write_positions(void *context, size_t begin, size_t end) {
     const positions_job *j = context;
     const selection *s = j->s;
-    uint16_t place[PIECE + 1];
+    uint32_t place[PIECE + SLACK];
     for (size_t p = begin; p < end; p++) {
         int64_t first = (int64_t)p * PIECE, at = s->starts[p];
         int64_t count = find_places(s->flags + first, piece_length(s, p), place);
@@ -107,16 +165,20 @@ typedef struct pack_job {
     size_t block;
 } pack_job;
 
-#define PACK(T)                                                              \
-    {                                                                        \
-        T buffer[PIECE + 1];                                                 \
-        int64_t n = piece_length(s, p), count = 0;                           \
-        for (int64_t i = 0; i < n; i++) {                                    \
-            memcpy(&buffer[count], from + (size_t)i * sizeof(T), sizeof(T)); \
-            count += flags[i] != 0;                                          \
-        }                                                                    \
-        memcpy(to, buffer, (size_t)count * sizeof *buffer);                  \
-        break;                                                               \
+#define PACK(T, QUICK)                                                           \
+    {                                                                            \
+        T buffer[PIECE + SLACK];                                                 \
+        int64_t n = piece_length(s, p), count = 0;                               \
+        if (has_avx512() && sizeof(T) >= 4) {                                    \
+            count = QUICK;                                                       \
+        } else {                                                                 \
+            for (int64_t i = 0; i < n; i++) {                                    \
+                memcpy(&buffer[count], from + (size_t)i * sizeof(T), sizeof(T)); \
+                count += flags[i] != 0;                                          \
+            }                                                                    \
+        }                                                                        \
+        memcpy(to, buffer, (size_t)count * sizeof *buffer);                      \
+        break;                                                                   \
     }
 
 static simt_status pack_pieces(void *context, size_t begin, size_t end) {
@@ -127,10 +189,10 @@ static simt_status pack_pieces(void *context, size_t begin, size_t end) {
         const char *from = j->from + p * PIECE * j->block;
         char *to = j->to + (size_t)s->starts[p] * j->block;
         switch (j->block) {
-        case 1: PACK(uint8_t)
-        case 2: PACK(uint16_t)
-        case 4: PACK(uint32_t)
-        case 8: PACK(uint64_t)
+        case 1: PACK(uint8_t, 0)
+        case 2: PACK(uint16_t, 0)
+        case 4: PACK(uint32_t, pack_words(flags, n, from, buffer))
+        case 8: PACK(uint64_t, pack_longs(flags, n, from, buffer))
         default:
             for (int64_t i = 0, n = piece_length(s, p); i < n; i++) {
                 if (!flags[i]) continue;

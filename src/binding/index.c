@@ -363,8 +363,7 @@ static bool is_plain_mask(const array *a, PyObject *key) {
 }
 
 bool binding_get_item(array *a, PyObject *key, graph_face face, array **out) {
-    if (is_plain_mask(a, key))
-        return binding_ok(array_index_get(a, &((pyarray *)key)->a, 1, out));
+    if (is_plain_mask(a, key)) return binding_ok(array_index_get(a, &((pyarray *)key)->a, 1, out));
     binding_key k;
     if (!binding_key_parse(a, key, face, &k)) return false;
     array *view = NULL;
