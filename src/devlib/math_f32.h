@@ -297,7 +297,7 @@ DEV_FN float dev_log_pair_f32(float a, float *low) {
     return hi;
 }
 
-// exp(a + b), |b| below an ulp of a
+// exp(x + low), |low| below an ulp of x
 DEV_FN float dev_exp_pair_f32(float x, float low) {
     float z = dev_fma_f32(x, 0x1.715476p+0f, DEV_ROUND_F32);
     float n = z - DEV_ROUND_F32;

@@ -376,7 +376,7 @@ DEV_FN double dev_log_pair_f64(double a, double *low) {
     return hi;
 }
 
-// exp(a + b), |b| below an ulp of a
+// exp(x + low), |low| below an ulp of x
 DEV_FN double dev_exp_pair_f64(double x, double low) {
     double z = dev_fma_f64(x, 0x1.71547652b82fep+0, DEV_ROUND_F64);
     double n = z - DEV_ROUND_F64;
