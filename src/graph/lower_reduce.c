@@ -20,7 +20,7 @@
 #define SHORT_WORK   2048 /* unrolled elements x nodes at most */
 #define UNROLL       4
 #define FOLD_THREADS 256
-#define OUTER_TILED  192 /* results from which a block is a piece of a row of them */
+#define OUTER_TILED  24 /* results from which a block is a piece of a row of them */
 
 typedef struct reduction {
     const graph_node *node;
@@ -343,8 +343,12 @@ static simt_status reduce_outer(reducing *r) {
     } else {
         ir_value *e = add(&b, mul(&b, ctaid(&b), threads), tid(&b));
         inside = ir_binary(&b, IR_LT_U, e, lower_i64(&b, lanes));
-        chunk = ir_binary(&b, IR_DIV_U, e, lower_i64(&b, r->results));
-        k = ir_binary(&b, IR_SUB, e, mul(&b, chunk, r->results));
+        chunk = lower_i64(&b, 0);
+        k = e;
+        if (r->chunks > 1) { /* else k stays linear in the thread: no gathers */
+            chunk = ir_binary(&b, IR_DIV_U, e, lower_i64(&b, r->results));
+            k = ir_binary(&b, IR_SUB, e, mul(&b, chunk, r->results));
+        }
     }
     ir_builder in = guard(l->f, &b, inside);
     lower_point kept = {0};
