@@ -251,7 +251,8 @@ static grad_node *accumulator_of(tensor *t) { /* a new reference */
     n->name = "AccumulateGrad";
     n->nout = 1;
     n->leaf = tensor_ref(t);
-    return t->accumulator = n;
+    t->accumulator = n;
+    return n; // cppcheck-suppress memleak ; the leaf keeps it
 }
 
 static simt_status edge_to(tensor *t, grad_edge *e) {

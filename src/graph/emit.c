@@ -295,9 +295,8 @@ static typed emit_formula(ir_builder *b, arena *mem, const formula *f, dtype dt,
                           const emit_element *e) {
     if (f->kind == FORMULA_NUMBER) return (typed){number(b, dt, f->number), dt};
     if (f->kind == FORMULA_VARIABLE) {
-        ir_value *v =
-            f->variable >= FORMULA_S0 ? e->scalars[f->variable - FORMULA_S0] : e->args[f->variable];
-        return (typed){v, dt};
+        if (f->variable >= FORMULA_S0) return (typed){e->scalars[f->variable - FORMULA_S0], dt};
+        return (typed){e->args[f->variable <= FORMULA_C ? f->variable : FORMULA_A], dt};
     }
     typed args[3];
     for (int i = 0; i < f->nargs; i++) args[i] = emit_formula(b, mem, f->args[i], dt, e);
