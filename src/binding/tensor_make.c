@@ -485,12 +485,12 @@ PyObject *tensor_cast_object(PyObject *o, dtype dt, bool copy) {
     return tensor_result(t->a->dt == dt ? grad_clone(t, &out) : grad_cast(t, dt, &out), out);
 }
 
-#define CASTS(X)                                                                        \
-    X(float, DT_F32)                                                                    \
-    X(double, DT_F64)                                                                   \
-    X(half, DT_F16)                                                                     \
-    X(bfloat16, DT_BF16) X(int, DT_I32) X(long, DT_I64) X(short, DT_I16) X(char, DT_I8) \
-        X(byte, DT_U8) X(bool, DT_BOOL)
+#define CASTS(X)         \
+    X(float, DT_F32)     \
+    X(double, DT_F64)    \
+    X(half, DT_F16)      \
+    X(bfloat16, DT_BF16) \
+    X(int, DT_I32) X(long, DT_I64) X(short, DT_I16) X(char, DT_I8) X(byte, DT_U8) X(bool, DT_BOOL)
 #define X(name, dt)                                                                                \
     static PyObject *cast_##name(PyObject *o, PyObject *const *args, Py_ssize_t n, PyObject *kw) { \
         return tensor_cast_object(o, dt, false);                                                   \

@@ -35,15 +35,16 @@ simt_status tensor_binary(array_op op, const tensor_operand in[2], tensor **out)
 
 /* ---- one operand ---- */
 
-#define UNARY_OPS(X)                                                                            \
-    X(abs, ABSOLUTE)                                                                            \
-    X(absolute, ABSOLUTE)                                                                       \
-    X(neg, NEGATIVE)                                                                            \
-    X(negative, NEGATIVE) X(positive, POSITIVE) X(sign, SIGN) X(exp, EXP) X(exp2, EXP2)         \
-        X(expm1, EXPM1) X(log, LOG) X(log2, LOG2) X(log10, LOG10) X(log1p, LOG1P) X(sqrt, SQRT) \
-            X(rsqrt, RSQRT) X(square, SQUARE) X(reciprocal, RECIPROCAL) X(sin, SIN) X(cos, COS) \
-                X(tan, TAN) X(tanh, TANH) X(erf, ERF) X(floor, FLOOR) X(ceil, CEIL)             \
-                    X(trunc, TRUNC) X(fix, TRUNC) X(sigmoid, SIGMOID) X(relu, RELU)
+#define UNARY_OPS(X)                                                                          \
+    X(abs, ABSOLUTE)                                                                          \
+    X(absolute, ABSOLUTE)                                                                     \
+    X(neg, NEGATIVE)                                                                          \
+    X(negative, NEGATIVE)                                                                     \
+    X(positive, POSITIVE) X(sign, SIGN) X(exp, EXP) X(exp2, EXP2) X(expm1, EXPM1) X(log, LOG) \
+        X(log2, LOG2) X(log10, LOG10) X(log1p, LOG1P) X(sqrt, SQRT) X(rsqrt, RSQRT)           \
+            X(square, SQUARE) X(reciprocal, RECIPROCAL) X(sin, SIN) X(cos, COS) X(tan, TAN)   \
+                X(tanh, TANH) X(erf, ERF) X(floor, FLOOR) X(ceil, CEIL) X(trunc, TRUNC)       \
+                    X(fix, TRUNC) X(sigmoid, SIGMOID) X(relu, RELU)
 #define TEST_OPS(X) \
     X(isnan, ISNAN) \
     X(isinf, ISINF) X(isfinite, ISFINITE) X(signbit, SIGNBIT) X(logical_not, LOGICAL_NOT)
@@ -188,18 +189,19 @@ static PyObject *binary_inplace(array_op op, PyObject *x, PyObject *y, const cha
     return tensor_same(s, x);
 }
 
-#define BINARY_OPS(X)                                                                             \
-    X(true_divide, DIVIDE)                                                                        \
-    X(floor_divide, FLOOR_DIVIDE)                                                                 \
-    X(remainder, REMAINDER)                                                                       \
-    X(fmod, FMOD) X(pow, POWER) X(mul, MULTIPLY) X(multiply, MULTIPLY) X(maximum, MAXIMUM)        \
-        X(minimum, MINIMUM) X(fmax, FMAX) X(fmin, FMIN) X(eq, EQUAL) X(ne, NOT_EQUAL) X(lt, LESS) \
-            X(le, LESS_EQUAL) X(gt, GREATER) X(ge, GREATER_EQUAL) X(not_equal, NOT_EQUAL)         \
-                X(less, LESS) X(less_equal, LESS_EQUAL) X(greater, GREATER)                       \
-                    X(greater_equal, GREATER_EQUAL) X(logical_and, LOGICAL_AND)                   \
-                        X(logical_or, LOGICAL_OR) X(logical_xor, LOGICAL_XOR)                     \
-                            X(bitwise_and, BITWISE_AND) X(bitwise_or, BITWISE_OR)                 \
-                                X(bitwise_xor, BITWISE_XOR) X(bitwise_left_shift, LEFT_SHIFT)     \
+#define BINARY_OPS(X)                                                                            \
+    X(true_divide, DIVIDE)                                                                       \
+    X(floor_divide, FLOOR_DIVIDE)                                                                \
+    X(remainder, REMAINDER)                                                                      \
+    X(fmod, FMOD)                                                                                \
+    X(pow, POWER) X(mul, MULTIPLY) X(multiply, MULTIPLY) X(maximum, MAXIMUM) X(minimum, MINIMUM) \
+        X(fmax, FMAX) X(fmin, FMIN) X(eq, EQUAL) X(ne, NOT_EQUAL) X(lt, LESS) X(le, LESS_EQUAL)  \
+            X(gt, GREATER) X(ge, GREATER_EQUAL) X(not_equal, NOT_EQUAL) X(less, LESS)            \
+                X(less_equal, LESS_EQUAL) X(greater, GREATER) X(greater_equal, GREATER_EQUAL)    \
+                    X(logical_and, LOGICAL_AND) X(logical_or, LOGICAL_OR)                        \
+                        X(logical_xor, LOGICAL_XOR) X(bitwise_and, BITWISE_AND)                  \
+                            X(bitwise_or, BITWISE_OR) X(bitwise_xor, BITWISE_XOR)                \
+                                X(bitwise_left_shift, LEFT_SHIFT)                                \
                                     X(bitwise_right_shift, RIGHT_SHIFT) X(copysign, COPYSIGN)
 
 #define X(name, op)                                                                         \
@@ -238,7 +240,7 @@ TENSOR_METHOD(add_, op_add_)
 TENSOR_SIGNATURE(sub_, 2, 2, "input", "other", "alpha")
 TENSOR_METHOD(sub_, op_sub_)
 
-    static PyObject *divide(PyObject **v, bool inplace) {
+static PyObject *divide(PyObject **v, bool inplace) {
     if (!v[2] || v[2] == Py_None)
         return inplace ? binary_inplace(OP_DIVIDE, v[0], v[1], "div_")
                        : binary(OP_DIVIDE, v[0], v[1], "div");
@@ -312,7 +314,7 @@ TENSOR_METHOD(clamp_, op_clamp_)
 TENSOR_SIGNATURE(clip_, 1, 3, "input", "min", "max")
 TENSOR_METHOD(clip_, op_clamp_)
 
-    static PyObject *where(PyObject *condition, PyObject *x, PyObject *y) {
+static PyObject *where(PyObject *condition, PyObject *x, PyObject *y) {
     tensor *c = tensor_arg(condition, "where", "condition", 1);
     tensor_value a, b;
     if (!c || !tensor_need_operand(x, "where", &a)) return NULL;
@@ -428,9 +430,9 @@ TENSOR_METHOD(addcdiv_, op_addcdiv_)
 TENSOR_SIGNATURE(lerp_, 3, 3, "input", "end", "weight")
 TENSOR_METHOD(lerp_, op_lerp_)
 
-    /* ---- filling ---- */
+/* ---- filling ---- */
 
-    static PyObject *fill(PyObject *self, PyObject *value) {
+static PyObject *fill(PyObject *self, PyObject *value) {
     tensor_value v;
     if (!tensor_need_operand(value, "fill_", &v)) return NULL;
     simt_status s = grad_copy_into(tensor_of(self), &v.v);
@@ -448,7 +450,7 @@ TENSOR_METHOD(fill_, op_fill_)
 TENSOR_SIGNATURE(copy_, 2, 3, "input", "src", "non_blocking")
 TENSOR_METHOD(copy_, op_copy_)
 
-    static PyObject *op_dropout(PyObject **v) { /* input, p, training, channels */
+static PyObject *op_dropout(PyObject **v) { /* input, p, training, channels */
     SELF(v, "dropout");
     double p;
     bool training, channels;

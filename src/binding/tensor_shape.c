@@ -415,8 +415,8 @@ static PyObject *op_stack(PyObject **v) { return join(v, true, "stack"); }
 TENSOR_SIGNATURE(cat, 1, 2, "tensors", "dim")
 TENSOR_FUNCTION(cat, op_cat)
 TENSOR_SIGNATURE(concat, 1, 2, "tensors", "dim")
-TENSOR_FUNCTION(concat, op_cat) TENSOR_SIGNATURE(stack, 1, 2, "tensors", "dim")
-    TENSOR_FUNCTION(stack, op_stack)
+TENSOR_FUNCTION(concat, op_cat)
+TENSOR_SIGNATURE(stack, 1, 2, "tensors", "dim") TENSOR_FUNCTION(stack, op_stack)
 
     /* repeat: expand along new axes, then one reshape */
     static PyObject *method_repeat(PyObject *o, PyObject *const *args, Py_ssize_t n) {
