@@ -27,7 +27,7 @@ run: install
 	.venv/bin/simt run examples/mnist_pytorch.py
 
 test: build
-	PYTHONPATH=python $(PY) $(PYTEST) $(SELECT)
+	PYTHONPATH="$(CURDIR)/python" $(PY) $(PYTEST) $(SELECT)
 
 check: check-format check-lint check-layers check-static check-size check-sanitize
 
@@ -78,7 +78,7 @@ check-sanitize: .venv/.ready
 	    -Db_sanitize=address,undefined -Db_lundef=false >/dev/null
 	@$(NINJA) -C build-asan --quiet
 	@$(PY) tools/link_core.py build-asan --tree
-	PYTHONPATH=build-asan/python SIMT_SANITIZE=1 LD_PRELOAD="$(ASAN_LIB)" \
+	PYTHONPATH="$(CURDIR)/build-asan/python" SIMT_SANITIZE=1 LD_PRELOAD="$(ASAN_LIB)" \
 	    ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 \
 	    UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1 PYTHONMALLOC=malloc \
 	    $(PY) $(PYTEST) $(SELECT)
@@ -89,7 +89,7 @@ format: .venv/.ready-check
 	@.venv/bin/ruff check -q --fix $(PY_DIRS)
 
 coverage: build
-	@PYTHONPATH=python $(PY) tools/gen_coverage.py
+	@PYTHONPATH="$(CURDIR)/python" $(PY) tools/gen_coverage.py
 
 clean:
 	rm -rf build build-* dist python/simt/_core*.so

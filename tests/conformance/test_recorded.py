@@ -29,7 +29,10 @@ def run_all():
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "out.jsonl"
         command = [sys.executable, str(HERE / "recording.py"), str(out), "--simt"]
-        env = dict(os.environ, SIMT_DATA=folder, SIMT_LANG="en")
+        import simt
+
+        where = str(Path(simt.__file__).resolve().parents[1])  # PYTHONPATH may be relative
+        env = dict(os.environ, SIMT_DATA=folder, SIMT_LANG="en", PYTHONPATH=where)
         last = None
         while True:
             after = ["--after", last] if last else []
