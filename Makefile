@@ -81,7 +81,7 @@ check-sanitize: .venv/.ready
 	PYTHONPATH="$(CURDIR)/build-asan/python" SIMT_SANITIZE=1 LD_PRELOAD="$(ASAN_LIB)" \
 	    ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 \
 	    UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1 PYTHONMALLOC=malloc \
-	    $(PY) $(PYTEST) $(SELECT)
+	    $(PY) $(PYTEST) -m "not slow and not exhaustive" $(SELECT)
 
 format: .venv/.ready-check
 	@$(if $(C_FILES),.venv/bin/clang-format -i $(C_FILES),true)

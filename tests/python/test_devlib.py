@@ -63,7 +63,7 @@ def test_accuracy_over_all_bit_patterns(dev, name):
     assert error <= dev.rows[name][3], where
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", UNARY)
 def test_every_float32(dev, name):
     error, where = dev.sweep(name, 0, 2**32, 1)
