@@ -40,11 +40,13 @@ simt_status tensor_binary(array_op op, const tensor_operand in[2], tensor **out)
     X(absolute, ABSOLUTE)                                                                     \
     X(neg, NEGATIVE)                                                                          \
     X(negative, NEGATIVE)                                                                     \
-    X(positive, POSITIVE) X(sign, SIGN) X(exp, EXP) X(exp2, EXP2) X(expm1, EXPM1) X(log, LOG) \
-        X(log2, LOG2) X(log10, LOG10) X(log1p, LOG1P) X(sqrt, SQRT) X(rsqrt, RSQRT)           \
-            X(square, SQUARE) X(reciprocal, RECIPROCAL) X(sin, SIN) X(cos, COS) X(tan, TAN)   \
-                X(tanh, TANH) X(erf, ERF) X(floor, FLOOR) X(ceil, CEIL) X(trunc, TRUNC)       \
-                    X(fix, TRUNC) X(sigmoid, SIGMOID) X(relu, RELU)
+    X(positive, POSITIVE)                                                                     \
+    X(sign, SIGN)                                                                             \
+    X(exp, EXP)                                                                               \
+    X(exp2, EXP2) X(expm1, EXPM1) X(log, LOG) X(log2, LOG2) X(log10, LOG10) X(log1p, LOG1P)   \
+        X(sqrt, SQRT) X(rsqrt, RSQRT) X(square, SQUARE) X(reciprocal, RECIPROCAL) X(sin, SIN) \
+            X(cos, COS) X(tan, TAN) X(tanh, TANH) X(erf, ERF) X(floor, FLOOR) X(ceil, CEIL)   \
+                X(trunc, TRUNC) X(fix, TRUNC) X(sigmoid, SIGMOID) X(relu, RELU)
 #define TEST_OPS(X) \
     X(isnan, ISNAN) \
     X(isinf, ISINF) X(isfinite, ISFINITE) X(signbit, SIGNBIT) X(logical_not, LOGICAL_NOT)
@@ -189,20 +191,22 @@ static PyObject *binary_inplace(array_op op, PyObject *x, PyObject *y, const cha
     return tensor_same(s, x);
 }
 
-#define BINARY_OPS(X)                                                                            \
-    X(true_divide, DIVIDE)                                                                       \
-    X(floor_divide, FLOOR_DIVIDE)                                                                \
-    X(remainder, REMAINDER)                                                                      \
-    X(fmod, FMOD)                                                                                \
-    X(pow, POWER) X(mul, MULTIPLY) X(multiply, MULTIPLY) X(maximum, MAXIMUM) X(minimum, MINIMUM) \
-        X(fmax, FMAX) X(fmin, FMIN) X(eq, EQUAL) X(ne, NOT_EQUAL) X(lt, LESS) X(le, LESS_EQUAL)  \
-            X(gt, GREATER) X(ge, GREATER_EQUAL) X(not_equal, NOT_EQUAL) X(less, LESS)            \
-                X(less_equal, LESS_EQUAL) X(greater, GREATER) X(greater_equal, GREATER_EQUAL)    \
-                    X(logical_and, LOGICAL_AND) X(logical_or, LOGICAL_OR)                        \
-                        X(logical_xor, LOGICAL_XOR) X(bitwise_and, BITWISE_AND)                  \
-                            X(bitwise_or, BITWISE_OR) X(bitwise_xor, BITWISE_XOR)                \
-                                X(bitwise_left_shift, LEFT_SHIFT)                                \
-                                    X(bitwise_right_shift, RIGHT_SHIFT) X(copysign, COPYSIGN)
+#define BINARY_OPS(X)                                                                           \
+    X(true_divide, DIVIDE)                                                                      \
+    X(floor_divide, FLOOR_DIVIDE)                                                               \
+    X(remainder, REMAINDER)                                                                     \
+    X(fmod, FMOD)                                                                               \
+    X(pow, POWER)                                                                               \
+    X(mul, MULTIPLY)                                                                            \
+    X(multiply, MULTIPLY)                                                                       \
+    X(maximum, MAXIMUM) X(minimum, MINIMUM) X(fmax, FMAX) X(fmin, FMIN) X(eq, EQUAL)            \
+        X(ne, NOT_EQUAL) X(lt, LESS) X(le, LESS_EQUAL) X(gt, GREATER) X(ge, GREATER_EQUAL)      \
+            X(not_equal, NOT_EQUAL) X(less, LESS) X(less_equal, LESS_EQUAL) X(greater, GREATER) \
+                X(greater_equal, GREATER_EQUAL) X(logical_and, LOGICAL_AND)                     \
+                    X(logical_or, LOGICAL_OR) X(logical_xor, LOGICAL_XOR)                       \
+                        X(bitwise_and, BITWISE_AND) X(bitwise_or, BITWISE_OR)                   \
+                            X(bitwise_xor, BITWISE_XOR) X(bitwise_left_shift, LEFT_SHIFT)       \
+                                X(bitwise_right_shift, RIGHT_SHIFT) X(copysign, COPYSIGN)
 
 #define X(name, op)                                                                         \
     static PyObject *op_##name(PyObject **v) { return binary(OP_##op, v[0], v[1], #name); } \

@@ -416,10 +416,11 @@ TENSOR_SIGNATURE(cat, 1, 2, "tensors", "dim")
 TENSOR_FUNCTION(cat, op_cat)
 TENSOR_SIGNATURE(concat, 1, 2, "tensors", "dim")
 TENSOR_FUNCTION(concat, op_cat)
-TENSOR_SIGNATURE(stack, 1, 2, "tensors", "dim") TENSOR_FUNCTION(stack, op_stack)
+TENSOR_SIGNATURE(stack, 1, 2, "tensors", "dim")
+TENSOR_FUNCTION(stack, op_stack)
 
-    /* repeat: expand along new axes, then one reshape */
-    static PyObject *method_repeat(PyObject *o, PyObject *const *args, Py_ssize_t n) {
+/* repeat: expand along new axes, then one reshape */
+static PyObject *method_repeat(PyObject *o, PyObject *const *args, Py_ssize_t n) {
     int64_t times[ARRAY_MAX_NDIM], lead[ARRAY_MAX_NDIM], wide[2 * ARRAY_MAX_NDIM],
         full[ARRAY_MAX_NDIM];
     int count;

@@ -45,25 +45,27 @@ VM_ROW(PHILOX) = {{[VM_I64] = {[VM_VV] = PHILOX_vv, [VM_VS] = PHILOX_vs}}};
 #define NONE(id) VM_ROW(id) = {{{0}}};
 NONE(CONST)
 NONE(SPECIAL)
-NONE(PTRADD) NONE(ALLOC) NONE(LOAD) NONE(STORE) NONE(ATOMIC_ADD) NONE(ATOMIC_FADD) NONE(ATOMIC_AND)
-    NONE(ATOMIC_OR) NONE(ATOMIC_XOR) NONE(ATOMIC_MIN_S) NONE(ATOMIC_MAX_S) NONE(ATOMIC_MIN_U)
-        NONE(ATOMIC_MAX_U) NONE(ATOMIC_FMIN) NONE(ATOMIC_FMAX) NONE(ATOMIC_EXCH) NONE(ATOMIC_CAS)
-            NONE(BARRIER) NONE(FENCE) NONE(FAULT) NONE(BLOCK) NONE(LOOP) NONE(IF) NONE(BR)
-                NONE(CONTINUE) NONE(RETURN) NONE(TRUNC) NONE(SEXT) NONE(ZEXT) NONE(SITOFP)
-                    NONE(UITOFP) NONE(FPTOSI) NONE(FPTOUI) NONE(CVT_NUMPY_S) NONE(CVT_NUMPY_U)
-                        NONE(FPEXT) NONE(FPTRUNC) NONE(BITCAST)
+NONE(PTRADD)
+NONE(ALLOC)
+NONE(LOAD)
+NONE(STORE) NONE(ATOMIC_ADD) NONE(ATOMIC_FADD) NONE(ATOMIC_AND) NONE(ATOMIC_OR) NONE(ATOMIC_XOR)
+    NONE(ATOMIC_MIN_S) NONE(ATOMIC_MAX_S) NONE(ATOMIC_MIN_U) NONE(ATOMIC_MAX_U) NONE(ATOMIC_FMIN)
+        NONE(ATOMIC_FMAX) NONE(ATOMIC_EXCH) NONE(ATOMIC_CAS) NONE(BARRIER) NONE(FENCE) NONE(FAULT)
+            NONE(BLOCK) NONE(LOOP) NONE(IF) NONE(BR) NONE(CONTINUE) NONE(RETURN) NONE(TRUNC)
+                NONE(SEXT) NONE(ZEXT) NONE(SITOFP) NONE(UITOFP) NONE(FPTOSI) NONE(FPTOUI)
+                    NONE(CVT_NUMPY_S) NONE(CVT_NUMPY_U) NONE(FPEXT) NONE(FPTRUNC) NONE(BITCAST)
 
 #define OP(id, name, operands, types, result, flags, meaning) \
     extern const vm_row SIMT_ISA(vm_row_##id);
 #include "ir/ops.def"
 #undef OP
-#define CASTS(M)                                                                           \
-    M(TRUNC)                                                                               \
-    M(SEXT)                                                                                \
-    M(ZEXT) M(SITOFP) M(UITOFP) M(FPTOSI) M(FPTOUI) M(CVT_NUMPY_S) M(CVT_NUMPY_U) M(FPEXT) \
-        M(FPTRUNC)
+#define CASTS(M) \
+    M(TRUNC)     \
+    M(SEXT)      \
+    M(ZEXT)      \
+    M(SITOFP) M(UITOFP) M(FPTOSI) M(FPTOUI) M(CVT_NUMPY_S) M(CVT_NUMPY_U) M(FPEXT) M(FPTRUNC)
 #define CAST_EXTERN(id) extern const vm_cast_row SIMT_ISA(vm_cast_##id)[VM_TYPES];
-                            CASTS(CAST_EXTERN) extern const vm_moves SIMT_ISA(vm_moves);
+                        CASTS(CAST_EXTERN) extern const vm_moves SIMT_ISA(vm_moves);
 
 const vm_kernels SIMT_ISA(vm_kernels) = {
     .isa = STRING(SIMT_ISA_NAME),
