@@ -35,6 +35,7 @@ simt_status tensor_binary(array_op op, const tensor_operand in[2], tensor **out)
 
 /* ---- one operand ---- */
 
+/* clang-format off */
 #define UNARY_OPS(X)                                                                          \
     X(abs, ABSOLUTE)                                                                          \
     X(absolute, ABSOLUTE)                                                                     \
@@ -50,6 +51,7 @@ simt_status tensor_binary(array_op op, const tensor_operand in[2], tensor **out)
 #define TEST_OPS(X) \
     X(isnan, ISNAN) \
     X(isinf, ISINF) X(isfinite, ISFINITE) X(signbit, SIGNBIT) X(logical_not, LOGICAL_NOT)
+/* clang-format on */
 
 static PyObject *unary(array_op op, PyObject *o, const char *name) {
     tensor *t = tensor_arg(o, name, "input", 1), *out = NULL;
@@ -191,21 +193,22 @@ static PyObject *binary_inplace(array_op op, PyObject *x, PyObject *y, const cha
     return tensor_same(s, x);
 }
 
-#define BINARY_OPS(X)                                                                           \
-    X(true_divide, DIVIDE)                                                                      \
-    X(floor_divide, FLOOR_DIVIDE)                                                               \
-    X(remainder, REMAINDER)                                                                     \
-    X(fmod, FMOD)                                                                               \
-    X(pow, POWER)                                                                               \
-    X(mul, MULTIPLY)                                                                            \
-    X(multiply, MULTIPLY)                                                                       \
-    X(maximum, MAXIMUM) X(minimum, MINIMUM) X(fmax, FMAX) X(fmin, FMIN) X(eq, EQUAL)            \
-        X(ne, NOT_EQUAL) X(lt, LESS) X(le, LESS_EQUAL) X(gt, GREATER) X(ge, GREATER_EQUAL)      \
-            X(not_equal, NOT_EQUAL) X(less, LESS) X(less_equal, LESS_EQUAL) X(greater, GREATER) \
-                X(greater_equal, GREATER_EQUAL) X(logical_and, LOGICAL_AND)                     \
-                    X(logical_or, LOGICAL_OR) X(logical_xor, LOGICAL_XOR)                       \
-                        X(bitwise_and, BITWISE_AND) X(bitwise_or, BITWISE_OR)                   \
-                            X(bitwise_xor, BITWISE_XOR) X(bitwise_left_shift, LEFT_SHIFT)       \
+#define BINARY_OPS(X)                                                                         \
+    X(true_divide, DIVIDE)                                                                    \
+    X(floor_divide, FLOOR_DIVIDE)                                                             \
+    X(remainder, REMAINDER)                                                                   \
+    X(fmod, FMOD)                                                                             \
+    X(pow, POWER)                                                                             \
+    X(mul, MULTIPLY)                                                                          \
+    X(multiply, MULTIPLY)                                                                     \
+    X(maximum, MAXIMUM)                                                                       \
+    X(minimum, MINIMUM) X(fmax, FMAX) X(fmin, FMIN) X(eq, EQUAL) X(ne, NOT_EQUAL) X(lt, LESS) \
+        X(le, LESS_EQUAL) X(gt, GREATER) X(ge, GREATER_EQUAL) X(not_equal, NOT_EQUAL)         \
+            X(less, LESS) X(less_equal, LESS_EQUAL) X(greater, GREATER)                       \
+                X(greater_equal, GREATER_EQUAL) X(logical_and, LOGICAL_AND)                   \
+                    X(logical_or, LOGICAL_OR) X(logical_xor, LOGICAL_XOR)                     \
+                        X(bitwise_and, BITWISE_AND) X(bitwise_or, BITWISE_OR)                 \
+                            X(bitwise_xor, BITWISE_XOR) X(bitwise_left_shift, LEFT_SHIFT)     \
                                 X(bitwise_right_shift, RIGHT_SHIFT) X(copysign, COPYSIGN)
 
 #define X(name, op)                                                                         \

@@ -43,6 +43,7 @@ VM_ROW(PHILOX) = {{[VM_I64] = {[VM_VV] = PHILOX_vv, [VM_VS] = PHILOX_vs}}};
 
 /* Operations that compile.c and exec.c handle without a loop of their own here. */
 #define NONE(id) VM_ROW(id) = {{{0}}};
+/* clang-format off */
 NONE(CONST)
 NONE(SPECIAL)
 NONE(PTRADD)
@@ -54,6 +55,7 @@ NONE(STORE) NONE(ATOMIC_ADD) NONE(ATOMIC_FADD) NONE(ATOMIC_AND) NONE(ATOMIC_OR) 
             NONE(BLOCK) NONE(LOOP) NONE(IF) NONE(BR) NONE(CONTINUE) NONE(RETURN) NONE(TRUNC)
                 NONE(SEXT) NONE(ZEXT) NONE(SITOFP) NONE(UITOFP) NONE(FPTOSI) NONE(FPTOUI)
                     NONE(CVT_NUMPY_S) NONE(CVT_NUMPY_U) NONE(FPEXT) NONE(FPTRUNC) NONE(BITCAST)
+/* clang-format on */
 
 #define OP(id, name, operands, types, result, flags, meaning) \
     extern const vm_row SIMT_ISA(vm_row_##id);
