@@ -193,6 +193,7 @@ static PyObject *binary_inplace(array_op op, PyObject *x, PyObject *y, const cha
     return tensor_same(s, x);
 }
 
+/* clang-format off */
 #define BINARY_OPS(X)                                                                         \
     X(true_divide, DIVIDE)                                                                    \
     X(floor_divide, FLOOR_DIVIDE)                                                             \
@@ -210,6 +211,7 @@ static PyObject *binary_inplace(array_op op, PyObject *x, PyObject *y, const cha
                         X(bitwise_and, BITWISE_AND) X(bitwise_or, BITWISE_OR)                 \
                             X(bitwise_xor, BITWISE_XOR) X(bitwise_left_shift, LEFT_SHIFT)     \
                                 X(bitwise_right_shift, RIGHT_SHIFT) X(copysign, COPYSIGN)
+/* clang-format on */
 
 #define X(name, op)                                                                         \
     static PyObject *op_##name(PyObject **v) { return binary(OP_##op, v[0], v[1], #name); } \

@@ -22,7 +22,9 @@ def test_named_files_exist():
 
 def test_tour_passes_through_the_stages():
     program = "from simt import torch\n" + block("python")
-    env = dict(os.environ, SIMT_DUMP="ir,opt,asm", PYTHONPATH=os.pathsep.join(sys.path))
+    env = dict(
+        os.environ, SIMT_DUMP="ir,opt,asm", SIMT_VERIFY="1", PYTHONPATH=os.pathsep.join(sys.path)
+    )
     done = subprocess.run(
         [sys.executable, "-c", program], env=env, capture_output=True, text=True, timeout=120
     )
