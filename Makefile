@@ -52,7 +52,7 @@ build: .venv/.ready
 install: .venv/.installed
 .venv/.installed: .venv/.ready $(SOURCES)
 	@echo "simt: building and installing into .venv" >&2
-	@$(PY) -m pip install -q --no-build-isolation --no-deps --force-reinstall -Cbuild-dir=build-release .
+	@$(PY) -m pip install -q --no-build-isolation --no-deps --force-reinstall --config-settings=build-dir=build-release .
 	@touch $@
 
 # --- checks --------------------------------------------------------------------------------------

@@ -52,7 +52,7 @@ def wheel_bytes(root):
     """(bytes of the wheel, bytes of its files unpacked); builds it in build-release."""
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--no-build-isolation"]
-        command += ["-Cbuild-dir=build-release", "-w", folder, "."]
+        command += ["--config-settings=build-dir=build-release", "-w", folder, "."]
         subprocess.run(command, cwd=root, check=True, stdin=subprocess.DEVNULL)
         (path,) = glob.glob(os.path.join(folder, "*.whl"))
         with zipfile.ZipFile(path) as wheel:
