@@ -1,0 +1,13 @@
+"""Leaves out tests marked exhaustive (minutes each) unless -m names them.
+
+Not by -m in addopts: a -m on the command line would replace it and run them.
+"""
+
+
+def pytest_collection_modifyitems(config, items):
+    if "exhaustive" in (config.option.markexpr or ""):
+        return
+    left_out = [item for item in items if item.get_closest_marker("exhaustive")]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in left_out]
