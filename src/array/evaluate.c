@@ -1,9 +1,9 @@
 /* Runs the open program: closes it, finds or makes its plan, runs the plan's steps.
  *
  * A failing step marks what it should have computed as failed; a step that reads something failed is
- * left out and marks its outputs too, except that a write into memory which existed before is dropped
- * and leaves it as it was (the failure is then raised by the next look at anything). All other steps
- * are committed.
+ * left out and marks its outputs too. A write into memory which existed before is dropped and leaves it
+ * as it was: the failure is raised by the next look at anything, what follows in this run and uses that
+ * memory is left out too, and the memory is good again afterwards. All other steps are committed.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -70,12 +70,15 @@ static const simt_diag *failure_of(uint8_t mark) {
     return mark <= run.ndiags ? &run.diags[mark - 1] : &unknown;
 }
 
+static bool existed_before(const graph_plan *plan, uint32_t buffer) {
+    return plan->buffers[buffer].ready && !array_ctx.slots[buffer].fresh;
+}
+
 /* What the node should have written has no value; existing memory stays as it is. */
 static void fail_output(const graph_plan *plan, const graph_node *n, uint8_t mark) {
     uint32_t b = n->out.buffer;
-    if (!plan->buffers[b].ready || array_ctx.slots[b].fresh) {
-        run.bad[b] = mark;
-    } else if (!lost_write) {
+    run.bad[b] = mark;
+    if (existed_before(plan, b) && !lost_write) {
         lost_write = true;
         lost = *failure_of(mark);
     }
@@ -242,7 +245,8 @@ static void commit(const graph_plan *plan) {
     device *dev = array_ctx.dev;
     for (uint32_t b = 0; b < plan->nbuffers; b++) {
         storage *s = b < plan->nprogram_buffers ? array_ctx.slots[b].store : NULL;
-        if (s && run.bad[b]) storage_fail_locked(s, failure_of(run.bad[b]));
+        if (s && run.bad[b] && !existed_before(plan, b))
+            storage_fail_locked(s, failure_of(run.bad[b]));
         if (!run.memory[b] || (s && s->data)) continue;
         if (s && !run.bad[b])
             s->data = run.memory[b];

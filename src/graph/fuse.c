@@ -4,7 +4,8 @@
  * whether it is live, stored, and which inputs come from its own group.
  * A node joins the first group that all it depends on allows and whose iteration space is its own:
  * the group of its producer if it reads the producer's elements at the same places, a later one otherwise.
- * Invariants: groups run in order; inside a group, elements are independent of each other.
+ * Invariants: groups run in order; inside a group, elements are independent of each other, and all
+ * members depend on the same library steps that may fail: a failure takes nothing unrelated with it.
  */
 #include "graph/plan.h"
 
@@ -24,6 +25,8 @@ typedef struct fusing {
     access *accesses;
     uint32_t naccesses;
     uint32_t *last_access; /* by buffer: index + 1 */
+    uint64_t *risks;       /* by buffer: a bit for each step that may fail and that its contents depend on */
+    uint32_t nrisks;
 } fusing;
 
 bool graph_view_contiguous(const graph_view *v) {
@@ -113,6 +116,24 @@ static uint32_t earliest_group(const fusing *f, uint32_t node) {
         }
     }
     return first;
+}
+
+static bool may_fail(array_op op) {
+    return op == OP_TAKE || op == OP_TAKE_ALONG || op == OP_SCATTER_ADD || op == OP_INDEX_GET ||
+           op == OP_INDEX_PUT;
+}
+
+/* What the node depends on that may fail. Beyond 63 such steps they share a bit. */
+static uint64_t find_risks(fusing *f, const graph_node *n) {
+    uint64_t risks = f->risks[n->out.buffer]; /* what is there already, if the write is partial */
+    for (int k = 0; k < n->nin; k++)
+        if (n->scalar[k] < 0) risks |= f->risks[n->in[k].buffer];
+    if (may_fail(n->op)) {
+        risks |= (uint64_t)1 << (f->nrisks < 63 ? f->nrisks : 63);
+        f->nrisks++;
+    }
+    f->risks[n->out.buffer] = risks;
+    return risks;
 }
 
 static void add_access(fusing *f, uint32_t node, const graph_view *view, bool write) {
@@ -224,22 +245,26 @@ simt_status fuse_program(graph_planning *g) {
     fusing f = {.g = g};
     f.accesses = ARENA_ARRAY(&plan->mem, access, plan->nnodes * (GRAPH_MAX_INPUTS + 1) + 1);
     f.last_access = ARENA_ARRAY(&plan->mem, uint32_t, plan->nbuffers + 1);
+    f.risks = ARENA_ARRAY(&plan->mem, uint64_t, plan->nbuffers + 1);
     g->groups_capacity = plan->nnodes + 1;
     g->groups = ARENA_ARRAY(&plan->mem, graph_group, g->groups_capacity);
-    if (!f.accesses || !f.last_access || !g->groups)
+    if (!f.accesses || !f.last_access || !f.risks || !g->groups)
         return status_fail(SIMT_ERR_MEMORY, "out of memory while planning");
     mark_live(g);
     for (uint32_t i = 0; i < plan->nnodes; i++) {
         if (!g->facts[i].live) continue;
         const graph_node *n = &plan->nodes[i];
         g->facts[i].flat = node_is_flat(n);
+        uint64_t risks = find_risks(&f, n);
         graph_group *group = NULL;
         if (array_op_table[n->op].kind != OP_KIND_CALL) {
             for (uint32_t k = earliest_group(&f, i); k < g->ngroups && !group; k++)
-                if (space_fits(g, &g->groups[k], i)) group = &g->groups[k];
+                if (g->groups[k].risks == risks && space_fits(g, &g->groups[k], i))
+                    group = &g->groups[k];
         }
         if (!group) group = add_group(g, i);
         if (!group) return status_fail(SIMT_ERR_INTERNAL, "too many groups");
+        group->risks = risks;
         SIMT_TRY(join_group(g, group, i));
         for (int k = 0; k < n->nin; k++)
             if (n->scalar[k] < 0) add_access(&f, i, &n->in[k], false);

@@ -13,6 +13,7 @@ typedef struct graph_group {
     int ndim;
     int64_t shape[GRAPH_MAX_NDIM], size;
     uint32_t axes_mask; /* OP_KIND_RED */
+    uint64_t risks;     /* what its members depend on that may fail: the same for all of them */
     uint32_t *nodes, nnodes, capacity;
 } graph_group;
 
