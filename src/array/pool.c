@@ -204,12 +204,14 @@ static inline int64_t window_size(const image_axis *x, int64_t out, int64_t low,
      * NULL. */ \
     static void max_row_##name(const pool *p, const ctype *plane, int64_t oy, int64_t first,         \
                                int64_t n, ctype *most, int32_t *at) {                                \
-        int64_t y0, y1, x0, x1;                                                                      \
+        int64_t y0, y1, x0, x1, low, high; /* windows move right: the last has the first tap */      \
+        window(&p->x, first + n - 1, &low, &high);                                                   \
+        window(&p->x, first, &x0, &high);                                                            \
         window(&p->y, oy, &y0, &y1);                                                                 \
         for (int64_t i = 0; i < n; i++) most[i] = -(ctype)INFINITY;                                  \
         for (int64_t i = 0; at && i < n; i++) at[i] = -1;                                            \
         for (int64_t ky = y0; ky < y1; ky++)                                                         \
-            for (int64_t kx = 0; kx < p->x.kernel; kx++) {                                           \
+            for (int64_t kx = low; kx < high; kx++) {                                                \
                 image_valid(&p->x, kx, &x0, &x1);                                                    \
                 x0 = max_i64(x0, first);                                                             \
                 x1 = min_i64(x1, first + n);                                                         \
@@ -297,7 +299,8 @@ STEP(average_back, average_f32(p, i, true), average_f64(p, i, true))
 static simt_status over_planes(const call_args *c, pool *p,
                                simt_status (*step)(void *, size_t, size_t)) {
     size_t planes = (size_t)(c->out.shape[0] * c->out.shape[1]);
-    size_t cost = (size_t)(p->y.out * p->x.out * p->y.kernel * p->x.kernel); /* about one ns each */
+    int64_t taps = min_i64(p->y.kernel, p->y.in) * min_i64(p->x.kernel, p->x.in);
+    size_t cost = (size_t)(p->y.out * p->x.out * taps); /* about one ns each */
     return c->dev->parallel(c->dev, planes, 20000 / (cost + 1) + 1, step, p);
 }
 

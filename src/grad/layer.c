@@ -48,12 +48,26 @@ static simt_status rule_conv2d(grad_node *n, tensor *const *out, tensor **in) {
     return work_end(&w);
 }
 
+/* Sizes of a window fit 32 bits, as PyTorch asks: no sum or product of two overflows then. */
+static simt_status check_window(const char *name, int64_t kernel, int64_t stride, int64_t padding,
+                                int64_t dilation) {
+    const int64_t sizes[4] = {kernel, stride, padding, dilation};
+    static const char *const names[4] = {"kernel_size", "stride", "padding", "dilation"};
+    for (int i = 0; i < 4; i++)
+        if (sizes[i] > INT32_MAX)
+            return status_fail(SIMT_ERR_RUNTIME, "%s: %s=%lld is out of range", name, names[i],
+                               (long long)sizes[i]);
+    return SIMT_OK;
+}
+
 static simt_status check_conv(const array *x, const array *m, const array *bias,
                               const conv_options *o) {
     char have[300], weight[300];
     shape_text(x->shape, x->ndim, have, sizeof have);
     shape_text(m->shape, m->ndim, weight, sizeof weight);
-    if (x->shape[1] != m->shape[1] * o->groups)
+    if (o->groups <= 0)
+        return status_fail(SIMT_ERR_RUNTIME, "non-positive groups is not supported");
+    if (o->groups > INT32_MAX || x->shape[1] != m->shape[1] * o->groups)
         return status_fail(SIMT_ERR_RUNTIME,
                            "Given groups=%lld, weight of size %s, expected input%s to have %lld "
                            "channels, but got %lld "
@@ -74,6 +88,8 @@ static simt_status check_conv(const array *x, const array *m, const array *bias,
             return status_fail(SIMT_ERR_RUNTIME, "non-positive stride is not supported");
         if (o->dilation[i] <= 0)
             return status_fail(SIMT_ERR_RUNTIME, "dilation should be greater than zero");
+        SIMT_TRY(
+            check_window("conv2d", m->shape[2 + i], o->stride[i], o->padding[i], o->dilation[i]));
         padded[i] = x->shape[2 + i] + 2 * o->padding[i];
         kernel[i] = o->dilation[i] * (m->shape[2 + i] - 1) + 1;
     }
@@ -185,6 +201,7 @@ static simt_status check_pool(const array *x, const pool_options *o, const char 
         if (o->padding[i] < 0)
             return status_fail(SIMT_ERR_RUNTIME, "pad must be non-negative, but got pad: %lld",
                                (long long)o->padding[i]);
+        SIMT_TRY(check_window(name, o->kernel[i], o->stride[i], o->padding[i], o->dilation[i]));
         if (o->padding[i] > (o->dilation[i] * (o->kernel[i] - 1) + 1) / 2)
             return status_fail(
                 SIMT_ERR_RUNTIME,

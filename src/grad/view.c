@@ -201,15 +201,20 @@ simt_status grad_as_strided(tensor *t, const int64_t *shape, const int64_t *stri
     if (t->requires_grad && grad_enabled)
         return status_fail(SIMT_ERR_NOT_IMPLEMENTED,
                            "as_strided of a tensor that requires grad: not in simt yet");
-    int64_t bytes = (int64_t)dtype_bytes(t->a->dt), steps[ARRAY_MAX_NDIM], last = offset,
-            first = offset;
+    int64_t bytes = (int64_t)dtype_bytes(t->a->dt), steps[ARRAY_MAX_NDIM], last = offset, end = 0;
+    bool outside = offset < 0, empty = false;
     for (int i = 0; i < ndim; i++) {
-        steps[i] = strides[i] * bytes;
-        if (shape[i] > 0) last += (shape[i] - 1) * strides[i];
+        int64_t reach;
         if (strides[i] < 0)
             return status_fail(SIMT_ERR_RUNTIME, "as_strided: Negative strides are not supported");
+        empty |= shape[i] == 0;
+        outside |= __builtin_mul_overflow(strides[i], bytes, &steps[i]);
+        outside |= shape[i] > 0 && (__builtin_mul_overflow(shape[i] - 1, strides[i], &reach) ||
+                                    __builtin_add_overflow(last, reach, &last));
     }
-    if (first < 0 || (last + 1) * bytes > (int64_t)t->a->store->bytes)
+    outside |=
+        __builtin_mul_overflow(last, bytes, &end) || __builtin_add_overflow(end, bytes, &end);
+    if (outside || (!empty && end > (int64_t)t->a->store->bytes))
         return status_fail(SIMT_ERR_RUNTIME,
                            "as_strided: the window is out of bounds for storage of size %lld",
                            (long long)t->a->store->bytes);

@@ -25,7 +25,8 @@ typedef struct fusing {
     access *accesses;
     uint32_t naccesses;
     uint32_t *last_access; /* by buffer: index + 1 */
-    uint64_t *risks;       /* by buffer: a bit for each step that may fail and that its contents depend on */
+    uint64_t
+        *risks; /* by buffer: a bit for each step that may fail and that its contents depend on */
     uint32_t nrisks;
 } fusing;
 

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 import simt.cupy as cp
 
-# Around the sizes at which layouts change: rows of 96 (tiled), 128 accumulators, chunks of 512 and 4096.
+# Around the sizes at which layouts change: rows of 96 (tiled), 128 accumulators, chunks of 512
+# and of 4096.
 LENGTHS = [1, 2, 63, 64, 65, 95, 96, 97, 127, 128, 129, 511, 512, 513, 1023, 1025]
 LONG = [4095, 4096, 4097, 8192, 8193, 12289]
 

@@ -566,7 +566,7 @@ static void emit_copy(emitter *e, const ir_value *to, uint32_t to_entry, const i
     if (vector_to && is_vector(e, from) && to_entry == from_entry && !e->dry) return;
     vm_inst *in;
     if (!vector_to)
-        in = add(e, VM_COPY_SCALAR);
+        in = add(e, log2_bytes(to->type) == 2 ? VM_COPY_32 : VM_COPY_SCALAR);
     else if (is_uniform(e, from))
         in = add(e, VM_COPY_SPLAT);
     else

@@ -341,6 +341,7 @@ static vm_stop run_gang(const vm_code *c, vm_frame *f, vm_gang *g, int64_t *budg
             moves->iota[in->size](entry[in->dst], entry[in->a], in->imm, g->now.top);
             break;
         case VM_COPY_SCALAR: AS(uint64_t, in->dst) = AS(uint64_t, in->a); break;
+        case VM_COPY_32: AS(uint32_t, in->dst) = AS(uint32_t, in->a); break;
         case VM_COPY_VECTOR: copy_lanes(c, g, in, false); break;
         case VM_COPY_SPLAT: copy_lanes(c, g, in, true); break;
         case VM_LOAD_SCALAR: load_scalar(entry[in->dst], AS(void *, in->a), in->size, in->c); break;

@@ -32,6 +32,7 @@ typedef enum vm_kind {
     VM_SPLAT,        /* dst[i] = a, size */
     VM_IOTA,         /* dst[i] = a + i * imm, size */
     VM_COPY_SCALAR,  /* 8 bytes */
+    VM_COPY_32,      /* 4 bytes: thread and block indices have no more */
     VM_COPY_VECTOR,  /* dst = a in the active lanes */
     VM_COPY_SPLAT,   /* dst = scalar a in the active lanes */
     VM_LOAD_SCALAR,  /* from the address in a; order in c */
