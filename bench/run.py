@@ -31,6 +31,9 @@ DROPPED = ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE", "SIMT_EAGER", "SIMT_DUMP")
 
 def environment():
     env = {k: v for k, v in os.environ.items() if k not in DROPPED}
+    if env.get("PYTHONPATH"):  # programs run in other folders
+        parts = env["PYTHONPATH"].split(os.pathsep)
+        env["PYTHONPATH"] = os.pathsep.join(os.path.abspath(part) for part in parts if part)
     source = str(ROOT / "python")
     try:  # an installed simt comes first; a development build is used from the source tree
         subprocess.run(
