@@ -115,7 +115,7 @@ simt_status grad_expand(tensor *t, const int64_t *shape, int ndim, tensor **out)
     for (int i = 0; i < ndim; i++) {
         full[i] = shape[i];
         int64_t have = i < lead ? 1 : t->a->shape[i - lead];
-        if (shape[i] == -1 && i < lead)
+        if (i < lead && shape[i] == -1)
             return status_fail(
                 SIMT_ERR_RUNTIME,
                 "The expanded size of the tensor (-1) isn't allowed in a leading, non-existing "
