@@ -724,7 +724,9 @@ static void emit_loop(emitter *e, const ir_inst *in) {
     for (unsigned i = 0; i < body->nparams; i++) {
         vm_value *x = vm_value_of(e->p, &body->params[i]);
         if (x->stride == VM_VARYING) continue;
-        vm_inst *copy = add(e, VM_COPY_SCALAR);
+        // Four bytes at their own width: the place may be one of the frame's 32-bit fields.
+        bool word = log2_bytes(body->params[i].type) == 2;
+        vm_inst *copy = add(e, word ? VM_COPY_32 : VM_COPY_SCALAR);
         copy->dst = x->entry, copy->a = x->next_cell;
     }
     vm_inst *back = add(e, VM_LOOP_BACK);
