@@ -193,6 +193,10 @@ simt_status array_avg_pool2d_back(array *grad, const int64_t x_shape[4], const p
 void array_set_position_hook(void (*hook)(char *file, size_t size, int *line));
 /* Around waiting for the lock and long evaluations: drop and take the GIL. */
 void array_set_gil_hooks(void *(*drop)(void), void (*take)(void *token));
+/* Around a fork, in the parent: no thread is in the middle of an evaluation then. The first may wait, and
+ * gives up the GIL meanwhile. The child needs no call. */
+void array_before_fork(void);
+void array_after_fork(void);
 /* OpenBLAS's path, asked at the first GEMM. */
 void array_set_blas_path_hook(const char *(*hook)(void));
 

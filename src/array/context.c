@@ -7,9 +7,23 @@
 
 array_context array_ctx = {.lock = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP};
 
-/* Another thread may have held the lock when the process forked; the child has no such thread. */
+static bool held_for_fork; /* under the lock */
+
+/* The child starts with a free lock: the one that array_before_fork took, or, where a library forked
+ * without asking Python, that of a thread which the child does not have. */
 static void after_fork_in_child(void) {
     array_ctx.lock = (pthread_mutex_t)PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP;
+    held_for_fork = false;
+}
+
+void array_before_fork(void) {
+    if (array_lock() == SIMT_OK) held_for_fork = true;
+}
+
+void array_after_fork(void) {
+    if (!held_for_fork) return;
+    held_for_fork = false;
+    array_unlock();
 }
 
 simt_status array_context_init(void) {

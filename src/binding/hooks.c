@@ -108,6 +108,36 @@ static const char *blas_path(void) {
     return found ? path : NULL;
 }
 
+/* ---- fork ---- */
+
+static PyObject *before_fork(PyObject *self, PyObject *unused) {
+    array_before_fork();
+    Py_RETURN_NONE;
+}
+
+static PyObject *after_fork(PyObject *self, PyObject *unused) {
+    array_after_fork();
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef before_fork_method = {"_before_fork", before_fork, METH_NOARGS, NULL};
+static PyMethodDef after_fork_method = {"_after_fork", after_fork, METH_NOARGS, NULL};
+
+/* Not by pthread_atfork: its handlers run with the GIL held, which the evaluating thread may need. */
+static void install_fork_hooks(void) {
+    PyObject *os = PyImport_ImportModule("os");
+    PyObject *hook = os ? PyObject_GetAttrString(os, "register_at_fork") : NULL;
+    PyObject *before = PyCFunction_New(&before_fork_method, NULL);
+    PyObject *after = PyCFunction_New(&after_fork_method, NULL);
+    PyObject *none = PyTuple_New(0), *names = NULL, *done = NULL;
+    if (hook && before && after && none)
+        names = Py_BuildValue("{sOsO}", "before", before, "after_in_parent", after);
+    if (names) done = PyObject_Call(hook, none, names);
+    PyErr_Clear(); /* where there is no fork, nothing is needed */
+    PyObject *const all[] = {os, hook, before, after, none, names, done};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) Py_XDECREF(all[i]);
+}
+
 /* ---- start ---- */
 
 static void find_package_folder(void) {
@@ -128,6 +158,7 @@ void binding_install_hooks(void) {
     array_set_position_hook(position);
     array_set_blas_path_hook(blas_path);
     device_set_interrupt_check(interrupt_check);
+    install_fork_hooks();
 }
 
 bool binding_start(void) {

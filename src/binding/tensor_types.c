@@ -115,12 +115,27 @@ static PyObject *parse_device(const char *text) {
     return NULL;
 }
 
+static bool device_index(PyObject *o, int *index) {
+    int64_t value;
+    if (!binding_to_int64(o, &value)) return false;
+    if (value < 0 || value > 255) {
+        PyErr_Format(PyExc_RuntimeError, "Device index must be from 0 to 255, got %lld",
+                     (long long)value);
+        return false;
+    }
+    *index = (int)value;
+    return true;
+}
+
 static PyObject *device_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
     static char *names[] = {"type", "index", NULL};
     PyObject *what, *index = NULL;
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|O:device", names, &what, &index)) return NULL;
     if (Py_IS_TYPE(what, &tensor_device_type)) return Py_NewRef(what);
-    if (PyLong_Check(what)) return make_device("cuda", (int)PyLong_AsLong(what));
+    if (PyLong_Check(what)) {
+        int number;
+        return device_index(what, &number) ? make_device("cuda", number) : NULL;
+    }
     if (!PyUnicode_Check(what)) {
         PyErr_Format(PyExc_TypeError, "device(): argument 'type' (position 1) must be str, not %s",
                      Py_TYPE(what)->tp_name);
@@ -128,13 +143,8 @@ static PyObject *device_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
     }
     const char *text = PyUnicode_AsUTF8(what);
     PyObject *d = text ? parse_device(text) : NULL;
-    if (d && index && index != Py_None) {
-        int64_t value;
-        if (!binding_to_int64(index, &value))
-            Py_CLEAR(d);
-        else
-            ((pydevice *)d)->index = (int)value;
-    }
+    if (d && index && index != Py_None && !device_index(index, &((pydevice *)d)->index))
+        Py_CLEAR(d);
     return d;
 }
 

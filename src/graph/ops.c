@@ -152,7 +152,10 @@ simt_status graph_dtypes(array_op op, graph_face face, const graph_type *in, int
         break;
     case 'I':
         if (dtype_is_float(dt)) return unsupported(op, face, in, nin);
-        if (dt == DT_BOOL && (op == OP_LEFT_SHIFT || op == OP_RIGHT_SHIFT) && !torch) dt = DT_I8;
+        if (dt == DT_BOOL && (op == OP_LEFT_SHIFT || op == OP_RIGHT_SHIFT)) {
+            if (torch) return unsupported(op, face, in, nin);
+            dt = DT_I8;
+        }
         break;
     case 'F':
         /* NumPy divides integers in double whatever their width; unary functions go by width */

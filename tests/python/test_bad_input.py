@@ -1,5 +1,11 @@
 """Bad input: a Python exception that says what is wrong; nothing half changed, no hang."""
 
+import gc
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
 import numpy as np
 import pytest
 import simt.cupy as cp
@@ -114,3 +120,158 @@ def test_shapes_that_cannot_be(shape):
             _core.evaluate(None)
             del made
         assert str(e.value)
+
+
+def test_devices_that_cannot_be():
+    for arguments in [(10**30,), (-1,), ("cpu", -1), ("cpu", 10**30), ("cpu:x",), (1 << 32,)]:
+        with pytest.raises((RuntimeError, OverflowError)):
+            torch.device(*arguments)
+
+
+def test_counts_beyond_the_array():
+    a = cp.arange(4)
+    assert cp.diff(a, n=1 << 62).size == 0
+    for bad in [{"n": -1}, {"axis": 9}]:
+        with pytest.raises(ValueError):
+            cp.diff(a, **bad)
+    for size in [1 << 62, 0, -3]:
+        with pytest.raises(RuntimeError):
+            F.adaptive_max_pool2d(torch.zeros(1, 1, 4, 4), size)
+
+
+def test_shifts_of_booleans():
+    a = torch.tensor([True, False])
+    for shift in [lambda: a >> a, lambda: a << a]:
+        with pytest.raises(RuntimeError, match="not implemented for 'bool"):
+            shift()
+
+
+# ---- odd arguments everywhere ----
+
+
+@pytest.mark.parametrize("face", ["cupy", "torch"])
+def test_odd_arguments(face):
+    """In a process of its own: a crash or a hang there is this test's failure."""
+    program = Path(__file__).with_name("fuzz_arguments.py")
+    command = [sys.executable, "-X", "faulthandler", str(program), face, "1", "3"]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=100)
+    assert run.returncode == 0, run.stderr[-3000:]
+    assert int(run.stdout.split()[0]) > 100  # calls
+
+
+# ---- threads, forks, the collector ----
+
+
+def run_threads(work, count=6):
+    """Runs work(number) in threads; the first exception of any is raised here."""
+    failed = []
+
+    def guarded(number):
+        try:
+            work(number)
+        except BaseException as e:
+            failed.append(e)
+
+    threads = [threading.Thread(target=guarded, args=(i,), daemon=True) for i in range(count)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join(60)
+        assert not t.is_alive(), "a thread hangs"
+    if failed:
+        raise failed[0]
+
+
+def test_threads_with_arrays_of_their_own():
+    def work(number):
+        x = cp.arange(1000.0) + number
+        for i in range(40):
+            x = (x * 3 + i) % 101
+            if i % 5 == 0:
+                x[: 10 + number] += 1
+            if i % 7 == 0:
+                assert x.sum().item() == x.get().sum()
+
+    run_threads(work)
+
+
+def test_threads_on_one_array():
+    shared = cp.zeros(5000)
+    lines = [shared[i * 500 : (i + 1) * 500] for i in range(6)]
+
+    def work(number):
+        for i in range(60):
+            lines[number] += 1
+            if i % 9 == 0:
+                assert lines[number].max().item() == i + 1
+            with pytest.raises(IndexError):  # failures of one thread are not another's
+                shared[cp.array([5000 + number])].get()
+
+    try:
+        run_threads(work)
+    except IndexError as e:  # told to whoever looks first
+        pytest.fail(f"a failure reached another thread: {e}")
+    want = np.zeros(5000)
+    want[:3000] = 60
+    np.testing.assert_array_equal(shared.get(), want)
+
+
+def test_threads_and_gradients():
+    w = torch.ones(50, requires_grad=True)
+
+    def work(number):
+        for _ in range(20):
+            v = w.detach().clone().requires_grad_()
+            ((v * number).sum() + (w * 2).sum().detach()).backward()
+            assert v.grad[3].item() == number
+
+    run_threads(work)
+
+
+def test_collector_in_the_middle():
+    threshold = gc.get_threshold()
+    gc.set_threshold(1)
+    try:
+        for _ in range(30):
+            x = cp.arange(100.0)
+            ring = [x[::2] + 1]
+            ring.append(ring)  # only the collector frees it
+            y = sum((x + i for i in range(5)), cp.zeros(100))
+            del ring
+            assert y.sum().item() == 5 * 4950 + 1000
+            t = torch.ones(3, requires_grad=True)
+            (t * t).sum().backward()
+            t.mine = t
+    finally:
+        gc.set_threshold(*threshold)
+
+
+FORK = """
+import os, threading, sys
+import simt.cupy as cp
+x = cp.arange(300000.0)
+assert x.sum().item() == 299999 * 150000  # the workers run
+y = x * 2  # waits in the program while the fork happens
+stop = False
+def busy():
+    while not stop:
+        (cp.arange(1000.0) + 1).sum().item()
+t = threading.Thread(target=busy); t.start()
+codes = []
+for _ in range(8):
+    child = os.fork()
+    if child == 0:
+        ok = y.sum().item() == 299999 * 300000 and (x + 1).max().item() == 300000
+        os._exit(0 if ok else 1)
+    codes.append(os.waitpid(child, 0)[1])
+stop = True
+t.join()
+assert y.sum().item() == 299999 * 300000
+print(codes)
+"""
+
+
+def test_fork_while_another_thread_computes():
+    run = subprocess.run([sys.executable, "-c", FORK], capture_output=True, text=True, timeout=100)
+    assert run.returncode == 0, run.stderr[-2000:]
+    assert run.stdout.strip() == str([0] * 8)

@@ -104,8 +104,16 @@ def average(a, axis=None, weights=None, returned=False, *, keepdims=False):
 
 
 def diff(a, n=1, axis=-1):
+    if n < 0:
+        raise ValueError(f"order must be non-negative but got {n}")
+    if a.ndim == 0:
+        raise ValueError("diff requires input that is at least one dimensional")
+    if not -a.ndim <= axis < a.ndim:
+        from simt.cupy.exceptions import AxisError
+
+        raise AxisError(axis, a.ndim)
     lead = (slice(None),) * (axis % a.ndim)
-    for _ in range(n):
+    for _ in range(min(n, a.shape[axis])):  # nothing is left after that many
         later, earlier = a[lead + (slice(1, None),)], a[lead + (slice(None, -1),)]
         a = later != earlier if a.dtype == bool else later - earlier
     return a

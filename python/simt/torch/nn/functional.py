@@ -166,10 +166,20 @@ def conv1d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
     return out.squeeze(-2)
 
 
+def _adaptive_sizes(input, output_size):
+    sizes = (output_size, output_size) if isinstance(output_size, int) else output_size
+    if len(sizes) != 2:
+        raise RuntimeError("adaptive pooling: output_size must be 2")
+    h, w = (n if s is None else s for s, n in zip(sizes, input.shape[-2:], strict=False))
+    for size in (h, w):
+        if not 0 < size < 1 << 20:
+            raise RuntimeError(f"adaptive pooling: output_size={size} is out of range")
+    return h, w
+
+
 def adaptive_avg_pool2d(input, output_size):
     """Any size: means over PyTorch's windows; one and exact divisors are one call."""
-    sizes = (output_size, output_size) if isinstance(output_size, int) else output_size
-    h, w = (n if s is None else s for s, n in zip(sizes, input.shape[-2:], strict=False))
+    h, w = _adaptive_sizes(input, output_size)
     ih, iw = input.shape[-2:]
     if h == 1 and w == 1:
         return input.mean((-2, -1), keepdim=True)
@@ -184,8 +194,7 @@ def adaptive_avg_pool2d(input, output_size):
 
 
 def adaptive_max_pool2d(input, output_size):
-    sizes = (output_size, output_size) if isinstance(output_size, int) else output_size
-    h, w = (n if s is None else s for s, n in zip(sizes, input.shape[-2:], strict=False))
+    h, w = _adaptive_sizes(input, output_size)
 
     def most(x, dim, m):
         n = x.shape[dim]
