@@ -330,7 +330,7 @@ METHOD(round) {
     }
     if (decimals == 0) return binding_elementwise(OP_RINT, &self, 1, values[1], NULL);
     double factor = 1;
-    for (int64_t i = 0; i < (decimals < 0 ? -decimals : decimals) && i < 400; i++) factor *= 10;
+    for (int i = 0; i < 400 && (decimals < 0 ? -i > decimals : i < decimals); i++) factor *= 10;
     PyObject *f = PyFloat_FromDouble(factor), *scaled = NULL, *whole = NULL, *result = NULL;
     array_op first = decimals > 0 ? OP_MULTIPLY : OP_DIVIDE,
              second = decimals > 0 ? OP_DIVIDE : OP_MULTIPLY;

@@ -441,7 +441,12 @@ static PyObject *method_repeat(PyObject *o, PyObject *const *args, Py_ssize_t n)
         lead[i] = size;
         wide[2 * i] = times[i];
         wide[2 * i + 1] = size;
-        full[i] = size * times[i];
+        if (__builtin_mul_overflow(size, times[i], &full[i])) {
+            PyErr_Format(PyExc_RuntimeError,
+                         "repeat: %lld times %lld elements along dimension %d is too large",
+                         (long long)times[i], (long long)size, i);
+            return NULL;
+        }
     }
     int64_t spread[2 * ARRAY_MAX_NDIM];
     for (int i = 0; i < count; i++) {

@@ -118,6 +118,8 @@ simt_status graph_dtypes(array_op op, graph_face face, const graph_type *in, int
     case 'N':
         if (dt == DT_BOOL) {
             if (torch) {
+                if (op == OP_POWER || op == OP_FLOOR_DIVIDE || op == OP_REMAINDER || op == OP_FMOD)
+                    return unsupported(op, face, in, nin); /* no meaning in bool, as in PyTorch */
                 if (op == OP_NEGATIVE || op == OP_SUBTRACT)
                     return status_fail(SIMT_ERR_NOT_IMPLEMENTED,
                                        op == OP_NEGATIVE

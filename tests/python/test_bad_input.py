@@ -275,3 +275,14 @@ def test_fork_while_another_thread_computes():
     run = subprocess.run([sys.executable, "-c", FORK], capture_output=True, text=True, timeout=100)
     assert run.returncode == 0, run.stderr[-2000:]
     assert run.stdout.strip() == str([0] * 8)
+
+
+def test_powers_and_repeats_that_cannot_be():
+    yes = torch.tensor([True, False])
+    for operation in (torch.pow, torch.remainder, torch.floor_divide, torch.fmod):
+        with pytest.raises(RuntimeError, match="not implemented for"):
+            operation(yes, torch.tensor([True, True]))
+    with pytest.raises(RuntimeError, match="too large"):
+        torch.ones(4).repeat(2**62)
+    assert cp.array([25]).round(-1).get().tolist() == [20]
+    cp.array([1.5]).round(-(2**63))
