@@ -10,6 +10,7 @@
 #include <Python.h>
 
 #include "backend/backend.h"
+#include "binding/binding.h"
 #include "device/device.h"
 #include "opt/opt.h"
 
@@ -19,23 +20,6 @@
 
 enum { MOST_ARGS = 64, MOST_DEVICES = 16 };
 
-static PyObject *raise_status(void) {
-    if (PyErr_Occurred() != NULL) return NULL;
-    const simt_diag *d = status_get();
-    const char *name = status_exception(d->code);
-    PyObject *builtins = PyEval_GetBuiltins();
-    PyObject *type = builtins != NULL ? PyDict_GetItemString(builtins, name) : NULL;
-    PyErr_Format(type != NULL ? type : PyExc_RuntimeError, "%s", d->text);
-    return NULL;
-}
-
-static bool check_signals(void) {
-    PyGILState_STATE state = PyGILState_Ensure();
-    bool stop = PyErr_CheckSignals() != 0;
-    PyGILState_Release(state);
-    return stop;
-}
-
 /* One device per number of threads, kept. */
 static device *find_device(int threads) {
     static device *devices[MOST_DEVICES];
@@ -44,7 +28,7 @@ static device *find_device(int threads) {
         return NULL;
     }
     if (devices[threads] == NULL && device_cpu_new(threads, &devices[threads]) != SIMT_OK)
-        raise_status();
+        binding_raise();
     return devices[threads];
 }
 
@@ -165,7 +149,7 @@ static PyObject *launch_code(const code *c, device *d, const uint64_t *slots,
         uint64_t ns = (now_ns() - start) / (uint64_t)inner;
         best = ns < best ? ns : best;
     }
-    Py_END_ALLOW_THREADS if (status != SIMT_OK) return raise_status();
+    Py_END_ALLOW_THREADS if (status != SIMT_OK) return binding_raise();
     if (fault.set) return raise_fault(c, &fault);
     if (o->repeat > 0) return PyLong_FromUnsignedLongLong(best);
     Py_RETURN_NONE;
@@ -206,7 +190,7 @@ static PyObject *ir_run(PyObject *self, PyObject *positional, PyObject *named) {
     if (status == SIMT_OK) status = prepare(f, optimize != 0, contract != 0);
     if (status == SIMT_OK) status = backend_vm.compile(f, &b, &c);
     if (status != SIMT_OK)
-        raise_status();
+        binding_raise();
     else if (read_arguments(f, args, &a))
         result = launch_code(c, d, a.slots, &o);
     release_arguments(&a);
@@ -223,12 +207,12 @@ static PyObject *memory_probe(PyObject *self, PyObject *argument) {
     device *d = find_device(0);
     if (d == NULL) return NULL;
     void *first, *second;
-    if (d->alloc(d, bytes, &first) != SIMT_OK) return raise_status();
+    if (d->alloc(d, bytes, &first) != SIMT_OK) return binding_raise();
     memset(first, 1, bytes);
     size_t in_use = d->bytes_in_use(d);
     d->free(d, first, bytes);
     size_t cached = d->bytes_cached(d);
-    if (d->alloc(d, bytes, &second) != SIMT_OK) return raise_status();
+    if (d->alloc(d, bytes, &second) != SIMT_OK) return binding_raise();
     d->free(d, second, bytes);
     (void)self;
     return Py_BuildValue("KKKK", (unsigned long long)(uintptr_t)first,
@@ -244,7 +228,7 @@ static PyObject *memory_ns(PyObject *self, PyObject *argument) {
     uint64_t start = now_ns();
     for (int i = 0; i < 1000; i++) {
         void *p;
-        if (d->alloc(d, bytes, &p) != SIMT_OK) return raise_status();
+        if (d->alloc(d, bytes, &p) != SIMT_OK) return binding_raise();
         d->free(d, p, bytes);
     }
     (void)self;
@@ -260,7 +244,4 @@ static PyMethodDef methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-int binding_add_vm(PyObject *module) {
-    device_set_interrupt_check(check_signals);
-    return PyModule_AddFunctions(module, methods);
-}
+int binding_add_vm(PyObject *module) { return PyModule_AddFunctions(module, methods); }

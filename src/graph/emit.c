@@ -435,8 +435,8 @@ ir_value *emit_elementwise(ir_builder *b, arena *mem, const graph_node *node,
     } else {
         result = emit_call(b, mem, node->op, work, args, node->nin);
     }
-    return emit_cast(b, emit_cast(b, result.v, result.dt, result.dt == work ? dt : result.dt),
-                     result.dt == work ? dt : result.dt, out);
+    dtype rounded = result.dt == work ? dt : result.dt; /* a 16-bit result is rounded here, once */
+    return emit_cast(b, emit_cast(b, result.v, result.dt, rounded), rounded, out);
 }
 
 /* ---- reductions ---- */

@@ -30,15 +30,6 @@ typedef struct fusing {
     uint32_t nrisks;
 } fusing;
 
-bool graph_view_contiguous(const graph_view *v) {
-    int64_t expected = (int64_t)dtype_bytes(v->dt);
-    for (int d = v->ndim - 1; d >= 0; d--) {
-        if (v->shape[d] != 1 && v->strides[d] != expected) return false;
-        expected *= v->shape[d];
-    }
-    return true;
-}
-
 static bool same_shape(int ndim, const int64_t *a, int ndim_b, const int64_t *b) {
     return ndim == ndim_b && memcmp(a, b, sizeof *a * (size_t)ndim) == 0;
 }
@@ -71,7 +62,7 @@ static bool node_is_flat(const graph_node *n) {
 }
 
 /* Do two views, each walked by its node's iteration space, touch the same element at the same point? */
-static bool aligned(const graph_planning *g, const graph_view *a, const graph_view *b) {
+static bool aligned(const graph_view *a, const graph_view *b) {
     if (a->dt != b->dt || a->offset != b->offset) return false;
     if (same_shape(a->ndim, a->shape, b->ndim, b->shape)) {
         for (int d = 0; d < a->ndim; d++)
@@ -109,8 +100,8 @@ static uint32_t earliest_group(const fusing *f, uint32_t node) {
             if (!write && !other->write) continue;
             uint32_t group = g->facts[other->node].group;
             array_op_kind kind = array_op_table[g->plan->nodes[other->node].op].kind;
-            bool inside = kind == OP_KIND_EW && aligned(g, view, other->view);
-            if (kind == OP_KIND_RED && !other->write) inside = aligned(g, view, other->view);
+            bool inside = kind == OP_KIND_EW && aligned(view, other->view);
+            if (kind == OP_KIND_RED && !other->write) inside = aligned(view, other->view);
             if (write && array_op_table[n->op].kind == OP_KIND_RED) inside = false;
             uint32_t least = inside ? group : group + 1;
             if (least > first) first = least;
@@ -207,7 +198,7 @@ static void find_producers(fusing *f) {
                 const access *other = &f->accesses[a - 1];
                 if (!other->write || other->node >= i) continue;
                 graph_fact *theirs = &g->facts[other->node];
-                if (!found && theirs->group == fact->group && aligned(g, &n->in[k], other->view)) {
+                if (!found && theirs->group == fact->group && aligned(&n->in[k], other->view)) {
                     fact->producer[k] = (int32_t)other->node;
                     break;
                 }
@@ -231,8 +222,7 @@ static void drop_overwritten(graph_planning *g) {
             for (uint32_t b = a + 1; b < group->nnodes; b++) {
                 const graph_node *later = &g->plan->nodes[group->nodes[b]];
                 if (later->out.buffer == n->out.buffer &&
-                    array_op_table[later->op].kind == OP_KIND_EW &&
-                    aligned(g, &later->out, &n->out)) {
+                    array_op_table[later->op].kind == OP_KIND_EW && aligned(&later->out, &n->out)) {
                     g->facts[group->nodes[a]].stored = false;
                     break;
                 }

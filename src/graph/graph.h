@@ -68,6 +68,7 @@ typedef struct graph_view {
     int64_t shape[GRAPH_MAX_NDIM], strides[GRAPH_MAX_NDIM];
     int64_t offset;
 } graph_view;
+bool graph_view_contiguous(const graph_view *v); /* C order, without gaps */
 
 /* One operation, decoded. An input is a view (already of the shape to iterate: broadcast dimensions have
  * stride 0) or, for elementwise rows, a scalar of the node (scalar[i] >= 0 gives its number). */

@@ -18,6 +18,27 @@
 
 ir_value *lower_i64(ir_builder *b, int64_t value) { return ir_const_int(b, IR_I64, value); }
 
+ir_value *lower_thread(ir_builder *b) {
+    return ir_cast(b, IR_ZEXT, IR_I64, ir_special_value(b, IR_TID_X));
+}
+
+ir_value *lower_block(ir_builder *b) {
+    return ir_cast(b, IR_ZEXT, IR_I64, ir_special_value(b, IR_CTAID_X));
+}
+
+ir_builder lower_guard(ir_builder *b, ir_value *condition) {
+    ir_inst *branch = ir_if(b, condition, NULL, 0);
+    ir_builder no = ir_builder_at_end(b->f, branch->regions[1]);
+    ir_br(&no, branch, NULL, 0);
+    return ir_builder_at_end(b->f, branch->regions[0]);
+}
+
+void lower_end_guard(ir_builder *in) { ir_br(in, in->at->owner, NULL, 0); }
+
+void lower_add_params(lowering *l) {
+    for (uint32_t i = 0; i < l->nargs; i++) ir_func_add_param(l->f, l->arg_types[i], NULL);
+}
+
 /* ---- arguments and views ---- */
 
 uint32_t lower_add_arg(lowering *l, ir_type type, graph_arg arg) {
@@ -107,10 +128,11 @@ static void view_strides(const lowering *l, const graph_view *v, int64_t *stride
     }
 }
 
-static bool can_merge(const lowering *l, int64_t (*strides)[GRAPH_MAX_NDIM], uint32_t count,
-                      int last, int64_t next_shape, int d, const int64_t *collapsed_last) {
+/* Does every view walk dimension d as the continuation of the one before it? */
+static bool can_merge(int64_t (*strides)[GRAPH_MAX_NDIM], uint32_t count, int64_t extent, int d,
+                      const int64_t *last) {
     for (uint32_t v = 0; v < count; v++)
-        if (collapsed_last[v] != strides[v][d] * next_shape) return false;
+        if (last[v] != strides[v][d] * extent) return false;
     return true;
 }
 
@@ -132,7 +154,7 @@ static simt_status collapse_space(lowering *l) {
         bool reduced = group->kind == OP_KIND_RED && (group->axes_mask >> d & 1);
         int at = l->ndim - 1;
         bool merge = at >= 0 && l->reduced[at] == reduced &&
-                     can_merge(l, strides, count, at, group->shape[d], d, last);
+                     can_merge(strides, count, group->shape[d], d, last);
         if (!merge) {
             at = l->ndim++;
             l->shape[at] = 1;
@@ -286,34 +308,19 @@ static uint32_t threads_for(int64_t size) {
     return threads;
 }
 
-/* Body under `if index < limit`. */
-static ir_builder guard(lowering *l, ir_builder *b, ir_value *index, ir_value *limit) {
-    ir_inst *branch = ir_if(b, ir_binary(b, IR_LT_U, index, limit), NULL, 0);
-    ir_builder no = ir_builder_at_end(l->f, branch->regions[1]);
-    ir_br(&no, branch, NULL, 0);
-    return ir_builder_at_end(l->f, branch->regions[0]);
-}
-
-static ir_value *thread_index(ir_builder *b) {
-    return ir_cast(b, IR_ZEXT, IR_I64, ir_special_value(b, IR_TID_X));
-}
-static ir_value *block_index(ir_builder *b) {
-    return ir_cast(b, IR_ZEXT, IR_I64, ir_special_value(b, IR_CTAID_X));
-}
-
 /* flat and split: thread = element. */
 static simt_status lower_by_element(lowering *l, int64_t size) {
     uint32_t threads = threads_for(size);
     uint64_t blocks = ((uint64_t)size + threads - 1) / threads;
     uint32_t size_arg = lower_add_arg(l, IR_I64, (graph_arg){GRAPH_ARG_CONST, 0, -1, size});
-    for (uint32_t i = 0; i < l->nargs; i++) ir_func_add_param(l->f, l->arg_types[i], NULL);
+    lower_add_params(l);
     ir_builder b = ir_builder_at_end(l->f, &l->f->body);
-    ir_value *index = thread_index(&b);
+    ir_value *index = lower_thread(&b);
     if (blocks > 1) {
-        ir_value *start = ir_binary(&b, IR_MUL, block_index(&b), lower_i64(&b, threads));
+        ir_value *start = ir_binary(&b, IR_MUL, lower_block(&b), lower_i64(&b, threads));
         index = ir_binary(&b, IR_ADD, start, index);
     }
-    ir_builder in = guard(l, &b, index, &l->f->body.params[size_arg]);
+    ir_builder in = lower_guard(&b, ir_binary(&b, IR_LT_U, index, &l->f->body.params[size_arg]));
     lower_point point = {0};
     int which[LOWER_MAX_DIMS];
     for (int d = 0; d < l->ndim; d++) which[d] = d;
@@ -321,8 +328,7 @@ static simt_status lower_by_element(lowering *l, int64_t size) {
     ir_value **values = ARENA_ARRAY(l->mem, ir_value *, l->nnodes);
     if (!values) return status_fail(SIMT_ERR_MEMORY, "out of memory while planning");
     lower_emit_point(l, &in, &point, values);
-    ir_builder end = ir_builder_at_end(l->f, in.at);
-    ir_br(&end, in.at->owner, NULL, 0);
+    lower_end_guard(&in);
     ir_return(&b);
     return lower_finish(l, l->f, l->args, l->nargs, blocks, threads);
 }
@@ -345,9 +351,9 @@ static simt_status lower_by_row(lowering *l, int64_t size) {
     bool turned = is_turned(l);
     int64_t width = turned ? TURNED_THREADS : BLOCK_THREADS, pieces = (length + width - 1) / width;
     uint32_t threads = (uint32_t)(((length + pieces - 1) / pieces + 15) / 16 * 16);
-    for (uint32_t i = 0; i < l->nargs; i++) ir_func_add_param(l->f, l->arg_types[i], NULL);
+    lower_add_params(l);
     ir_builder b = ir_builder_at_end(l->f, &l->f->body);
-    ir_value *block = block_index(&b), *row = block, *column = thread_index(&b);
+    ir_value *block = lower_block(&b), *row = block, *column = lower_thread(&b);
     if (pieces > 1) {
         int64_t fast = turned ? rows : pieces;
         ir_value *slow_index = ir_binary(&b, IR_DIV_U, block, lower_i64(&b, fast));
@@ -364,13 +370,13 @@ static simt_status lower_by_row(lowering *l, int64_t size) {
     lower_split_index(l, &b, row, which, inner, rows, &point);
     point.coords[inner] = column;
     bool exact = length == pieces * (int64_t)threads;
-    ir_builder in = exact ? b : guard(l, &b, column, lower_i64(&b, length));
+    ir_builder in =
+        exact ? b : lower_guard(&b, ir_binary(&b, IR_LT_U, column, lower_i64(&b, length)));
     ir_value **values = ARENA_ARRAY(l->mem, ir_value *, l->nnodes);
     if (!values) return status_fail(SIMT_ERR_MEMORY, "out of memory while planning");
     lower_emit_point(l, &in, &point, values);
     if (!exact) {
-        ir_builder end = ir_builder_at_end(l->f, in.at);
-        ir_br(&end, in.at->owner, NULL, 0);
+        lower_end_guard(&in);
     }
     ir_builder tail = ir_builder_at_end(l->f, &l->f->body);
     ir_return(&tail);

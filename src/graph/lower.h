@@ -50,6 +50,12 @@ typedef struct lower_point {
 } lower_point;
 
 ir_value *lower_i64(ir_builder *b, int64_t value);
+ir_value *lower_thread(ir_builder *b); /* tid.x and ctaid.x as i64 */
+ir_value *lower_block(ir_builder *b);
+/* The cursor inside `if condition`; lower_end_guard closes it. */
+ir_builder lower_guard(ir_builder *b, ir_value *condition);
+void lower_end_guard(ir_builder *in);
+void lower_add_params(lowering *l); /* all arguments, before anything is built */
 /* coords of `dims` dimensions (numbers in which[]) from their flat index. */
 void lower_split_index(lowering *l, ir_builder *b, ir_value *index, const int *which, int dims,
                        int64_t size, lower_point *point);

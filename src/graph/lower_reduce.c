@@ -46,12 +46,6 @@ typedef struct accumulators {
 
 /* ---- pieces ---- */
 
-static ir_value *tid(ir_builder *b) {
-    return ir_cast(b, IR_ZEXT, IR_I64, ir_special_value(b, IR_TID_X));
-}
-static ir_value *ctaid(ir_builder *b) {
-    return ir_cast(b, IR_ZEXT, IR_I64, ir_special_value(b, IR_CTAID_X));
-}
 static ir_value *add(ir_builder *b, ir_value *x, ir_value *y) { return ir_binary(b, IR_ADD, x, y); }
 static ir_value *mul(ir_builder *b, ir_value *x, int64_t k) {
     return ir_binary(b, IR_MUL, x, lower_i64(b, k));
@@ -184,22 +178,6 @@ static void store_chunk(reducing *r, ir_builder *b, ir_value *chunk, ir_value *k
         store_partials(r, b, add(b, mul(b, chunk, r->results), k), acc);
 }
 
-static void add_params(reducing *r) {
-    for (uint32_t i = 0; i < r->l->nargs; i++) ir_func_add_param(r->l->f, r->l->arg_types[i], NULL);
-}
-
-static ir_builder guard(ir_func *f, ir_builder *b, ir_value *condition) {
-    ir_inst *branch = ir_if(b, condition, NULL, 0);
-    ir_builder no = ir_builder_at_end(f, branch->regions[1]);
-    ir_br(&no, branch, NULL, 0);
-    return ir_builder_at_end(f, branch->regions[0]);
-}
-
-static void end_guard(ir_func *f, ir_builder *in) {
-    ir_builder end = ir_builder_at_end(f, in->at);
-    ir_br(&end, in->at->owner, NULL, 0);
-}
-
 static void split_kept(reducing *r, ir_builder *b, ir_value *k, lower_point *point) {
     if (r->nkept > 0) lower_split_index(r->l, b, k, r->kept, r->nkept, r->results, point);
 }
@@ -210,10 +188,10 @@ static simt_status reduce_short(reducing *r) {
     lowering *l = r->l;
     uint32_t threads = 16;
     while (threads < 256 && threads < r->results) threads *= 2;
-    add_params(r);
+    lower_add_params(l);
     ir_builder b = ir_builder_at_end(l->f, &l->f->body);
-    ir_value *k = add(&b, mul(&b, ctaid(&b), threads), tid(&b));
-    ir_builder in = guard(l->f, &b, ir_binary(&b, IR_LT_U, k, lower_i64(&b, r->results)));
+    ir_value *k = add(&b, mul(&b, lower_block(&b), threads), lower_thread(&b));
+    ir_builder in = lower_guard(&b, ir_binary(&b, IR_LT_U, k, lower_i64(&b, r->results)));
     lower_point kept = {0};
     split_kept(r, &in, k, &kept);
     accumulators *acc[SHORT_LENGTH];
@@ -232,7 +210,7 @@ static simt_status reduce_short(reducing *r) {
         for (int64_t i = 0; i < half && i + half < r->length; i++)
             combine(r, &in, acc[i], acc[i + half]);
     if (!l->f->failed) store_results(r, &in, k, acc[0]);
-    end_guard(l->f, &in);
+    lower_end_guard(&in);
     ir_return(&b);
     uint64_t blocks = ((uint64_t)r->results + threads - 1) / threads;
     return lower_finish(l, l->f, l->args, l->nargs, blocks, threads);
@@ -242,7 +220,8 @@ static simt_status reduce_short(reducing *r) {
  * values that nobody reads, which is cheaper than switching them off. */
 static void fold_block(reducing *r, ir_builder *b, accumulators *acc) {
     lowering *l = r->l;
-    ir_value *lane = tid(b), *(*shared)[2] = arena_alloc(l->mem, sizeof *shared * r->nreds);
+    ir_value *lane = lower_thread(b),
+             *(*shared)[2] = arena_alloc(l->mem, sizeof *shared * r->nreds);
     accumulators *other = new_accumulators(r);
     if (!shared || !other) {
         l->f->failed = true;
@@ -272,9 +251,10 @@ static void fold_block(reducing *r, ir_builder *b, accumulators *acc) {
 
 static simt_status reduce_inner(reducing *r) {
     lowering *l = r->l;
-    add_params(r);
+    lower_add_params(l);
     ir_builder b = ir_builder_at_end(l->f, &l->f->body);
-    ir_value *block = ctaid(&b), *lane = tid(&b), *k = block, *chunk = lower_i64(&b, 0);
+    ir_value *block = lower_block(&b), *lane = lower_thread(&b), *k = block,
+             *chunk = lower_i64(&b, 0);
     int64_t last = r->length - (r->chunks - 1) * INNER_CHUNK;
     int64_t last_full = last / INNER_LANES, rest = last % INNER_LANES, constant = last_full;
     ir_value *full = lower_i64(&b, last_full), *extra = lower_i64(&b, rest);
@@ -309,9 +289,9 @@ static simt_status reduce_inner(reducing *r) {
         unpack(r, branch->results, acc);
     }
     fold_block(r, &b, acc);
-    ir_builder first = guard(l->f, &b, ir_binary(&b, IR_EQ, lane, lower_i64(&b, 0)));
+    ir_builder first = lower_guard(&b, ir_binary(&b, IR_EQ, lane, lower_i64(&b, 0)));
     store_chunk(r, &first, chunk, k, acc);
-    end_guard(l->f, &first);
+    lower_end_guard(&first);
     ir_return(&b);
     return lower_finish(l, l->f, l->args, l->nargs, (uint64_t)(r->results * r->chunks),
                         INNER_LANES);
@@ -325,11 +305,11 @@ static simt_status reduce_outer(reducing *r) {
     uint32_t threads = tiled ? (uint32_t)width : 256;
     int64_t lanes = r->results * r->chunks;
     while (!tiled && threads > 16 && threads / 2 >= lanes) threads /= 2;
-    add_params(r);
+    lower_add_params(l);
     ir_builder b = ir_builder_at_end(l->f, &l->f->body);
     ir_value *k, *chunk, *inside;
     if (tiled) {
-        ir_value *block = ctaid(&b), *piece = block;
+        ir_value *block = lower_block(&b), *piece = block;
         chunk = lower_i64(&b, 0);
         if (pieces > 1 && r->chunks > 1) {
             chunk = ir_binary(&b, IR_DIV_U, block, lower_i64(&b, pieces));
@@ -338,10 +318,10 @@ static simt_status reduce_outer(reducing *r) {
             chunk = block;
             piece = lower_i64(&b, 0);
         }
-        k = add(&b, mul(&b, piece, width), tid(&b));
+        k = add(&b, mul(&b, piece, width), lower_thread(&b));
         inside = ir_binary(&b, IR_LT_U, k, lower_i64(&b, r->results));
     } else {
-        ir_value *e = add(&b, mul(&b, ctaid(&b), threads), tid(&b));
+        ir_value *e = add(&b, mul(&b, lower_block(&b), threads), lower_thread(&b));
         inside = ir_binary(&b, IR_LT_U, e, lower_i64(&b, lanes));
         chunk = lower_i64(&b, 0);
         k = e;
@@ -350,7 +330,7 @@ static simt_status reduce_outer(reducing *r) {
             k = ir_binary(&b, IR_SUB, e, mul(&b, chunk, r->results));
         }
     }
-    ir_builder in = guard(l->f, &b, inside);
+    ir_builder in = lower_guard(&b, inside);
     lower_point kept = {0};
     split_kept(r, &in, k, &kept);
     int64_t last = r->length - (r->chunks - 1) * OUTER_CHUNK, constant = last;
@@ -365,7 +345,7 @@ static simt_status reduce_outer(reducing *r) {
     identities(r, &in, acc);
     accumulate_all(r, &in, &kept, mul(&in, chunk, OUTER_CHUNK), count, constant, 1, acc);
     store_chunk(r, &in, chunk, k, acc);
-    end_guard(l->f, &in);
+    lower_end_guard(&in);
     ir_return(&b);
     uint64_t blocks =
         tiled ? (uint64_t)(pieces * r->chunks) : (uint64_t)((lanes + threads - 1) / threads);
@@ -383,7 +363,7 @@ static void fold_level(reducing *r, ir_builder *b, ir_value *k, int64_t n, ir_va
     ir_inst *loop = ir_loop(b, init, 1, NULL, 0);
     ir_builder in = ir_builder_at_end(b->f, loop->regions[0]);
     ir_value *i = &loop->regions[0]->params[0];
-    ir_builder go = guard(b->f, &in, ir_binary(&in, IR_LT_S, i, lower_i64(&in, n - half)));
+    ir_builder go = lower_guard(&in, ir_binary(&in, IR_LT_S, i, lower_i64(&in, n - half)));
     accumulators *acc = new_accumulators(r), *other = new_accumulators(r);
     if (l->f->failed) return;
     ir_value *at = add(&go, mul(&go, i, r->results), k);
@@ -424,20 +404,22 @@ static simt_status fold_chunks(reducing *r) {
             red->partial_arg[c] = lower_add_arg(
                 l, IR_PTR_GLOBAL, (graph_arg){GRAPH_ARG_VIEW, red->partial_buffer[c], -1, 0});
     }
-    add_params(r);
+    lower_add_params(l);
     ir_builder b = ir_builder_at_end(f, &f->body);
-    ir_value *k = by_thread ? add(&b, mul(&b, ctaid(&b), FOLD_THREADS), tid(&b)) : ctaid(&b);
+    ir_value *k = by_thread ? add(&b, mul(&b, lower_block(&b), FOLD_THREADS), lower_thread(&b))
+                            : lower_block(&b);
     ir_builder in = b;
-    if (by_thread) in = guard(f, &b, ir_binary(&b, IR_LT_U, k, lower_i64(&b, r->results)));
+    if (by_thread) in = lower_guard(&b, ir_binary(&b, IR_LT_U, k, lower_i64(&b, r->results)));
     for (int64_t n = r->chunks; n > 1; n = (n + 1) / 2) {
-        fold_level(r, &in, k, n, by_thread ? lower_i64(&in, 0) : tid(&in),
+        fold_level(r, &in, k, n, by_thread ? lower_i64(&in, 0) : lower_thread(&in),
                    by_thread ? 1 : FOLD_THREADS);
         if (!by_thread) ir_barrier(&in);
     }
     accumulators *acc = new_accumulators(r);
     if (acc) {
         ir_builder end = in;
-        if (!by_thread) end = guard(f, &in, ir_binary(&in, IR_EQ, tid(&in), lower_i64(&in, 0)));
+        if (!by_thread)
+            end = lower_guard(&in, ir_binary(&in, IR_EQ, lower_thread(&in), lower_i64(&in, 0)));
         for (uint32_t i = 0; i < r->nreds; i++)
             for (int c = 0; c < r->reds[i].type.n; c++) {
                 dtype dt = r->reds[i].type.dt[c];
@@ -445,7 +427,7 @@ static simt_status fold_chunks(reducing *r) {
                     &end, dt, partial_address(&end, param(r, r->reds[i].partial_arg[c]), dt, k));
             }
         store_results(r, &end, k, acc);
-        end_guard(f, &end);
+        lower_end_guard(&end);
     }
     ir_return(&b);
     uint64_t blocks =

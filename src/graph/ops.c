@@ -23,7 +23,8 @@ array_op array_op_find(const char *name) {
 /* Category order of PyTorch's and NEP 50's weak scalars: bool < integer < float. */
 static int category(char kind) { return kind == 'B' ? 0 : kind == 'F' ? 2 : 1; }
 
-/* NumPy (NEP 50): arrays and NumPy scalars promote by type; a Python scalar only lifts the category. */
+/* NumPy (NEP 50): arrays and NumPy scalars promote by type; a Python scalar only lifts the category
+ * (a float over integers or bool gives float64, an int over bool int64; float16 stays float16). */
 static dtype promote_numpy(const graph_type *in, int nin) {
     int result = -1, weak = -1;
     for (int i = 0; i < nin; i++) {
@@ -38,9 +39,6 @@ static dtype promote_numpy(const graph_type *in, int nin) {
     if (weak > category(dtype_table[result].kind)) return weak == 1 ? DT_I64 : DT_F64;
     return (dtype)result;
 }
-
-/* numpy.result_type(int8, 1.0) is float64 by the default of Python floats, but float16 stays float16:
- * a weak float over an integer array gives float64, over bool float64; a weak int over bool int64. */
 
 /* torch.promote_types. */
 static dtype promote_torch_pair(dtype a, dtype b) {

@@ -51,7 +51,6 @@ static inline int64_t graph_view_size(const graph_view *v) {
     for (int d = 0; d < v->ndim; d++) size *= v->shape[d];
     return size;
 }
-bool graph_view_contiguous(const graph_view *v);
 /* Used by lower.c for its partial results. Returns the new buffer's number, or UINT32_MAX. */
 uint32_t graph_plan_add_buffer(graph_planning *g, int64_t bytes);
 /* The next step, zeroed, or NULL. */

@@ -5,6 +5,7 @@
  * Scalar operand: 0 | number<<8
  * Buffers at the end: bytes<<2 | ready<<1 | kept
  */
+#include "base/hash.h"
 #include "graph/graph.h"
 
 #include <stdlib.h>
@@ -37,14 +38,7 @@ static bool reserve(void **array, uint32_t *capacity, size_t item, uint32_t need
     return true;
 }
 
-/* The mixing step of wyhash (public domain, Wang Yi): a 64x64->128 product folded. */
-static uint64_t mix(uint64_t hash, uint64_t word) {
-    __uint128_t product =
-        (__uint128_t)(hash ^ word ^ 0xa0761d6478bd642full) * 0xe7037ed1a0b428dbull;
-    return (uint64_t)product ^ (uint64_t)(product >> 64);
-}
-
-static bool view_is_contiguous(const graph_view *v) {
+bool graph_view_contiguous(const graph_view *v) {
     int64_t expected = (int64_t)dtype_bytes(v->dt);
     for (int d = v->ndim - 1; d >= 0; d--) {
         if (v->shape[d] != 1 && v->strides[d] != expected) return false;
@@ -54,7 +48,7 @@ static bool view_is_contiguous(const graph_view *v) {
 }
 
 static uint64_t *encode_view(graph_program *p, uint64_t *w, const graph_view *v) {
-    bool contiguous = view_is_contiguous(v);
+    bool contiguous = graph_view_contiguous(v);
     *w++ = 1 | (uint64_t)v->dt << 8 | (uint64_t)v->ndim << 16 | (uint64_t)contiguous << 24 |
            (uint64_t)v->buffer << 32;
     memcpy(w, v->shape, sizeof *w * (size_t)v->ndim);
@@ -92,7 +86,7 @@ simt_status graph_program_add(graph_program *p, const graph_node *node, const ui
     w = encode_view(p, w, &node->out);
     p->view_buffers[p->noffsets - 1] |= GRAPH_WRITTEN;
     uint64_t hash = p->hash;
-    for (uint64_t *word = first; word < w; word++) hash = mix(hash, *word);
+    for (uint64_t *word = first; word < w; word++) hash = hash_mix(hash, *word);
     p->hash = hash;
     p->nwords = (uint32_t)(w - p->words);
     for (int i = 0; i < node->nscalars; i++) p->scalars[p->nscalars++] = scalars[i];
@@ -102,7 +96,7 @@ simt_status graph_program_add(graph_program *p, const graph_node *node, const ui
 
 static void add_word(graph_program *p, uint64_t word) {
     p->words[p->nwords++] = word;
-    p->hash = mix(p->hash, word);
+    p->hash = hash_mix(p->hash, word);
 }
 
 /* What of the offsets belongs to the key: for buffers that the program writes, every offset but 0 (fusion

@@ -1,4 +1,5 @@
 /* Changing a function in place: unlinking, moving, replacing values, numbering, hashing. */
+#include "base/hash.h"
 #include "ir/ir.h"
 
 void ir_inst_remove(ir_inst *inst) {
@@ -61,11 +62,7 @@ typedef struct hashing {
     uint32_t next; /* running numbers for values and constructs, kept in their notes */
 } hashing;
 
-static void mix(hashing *s, uint64_t word) {
-    __uint128_t product =
-        (__uint128_t)(s->h ^ word ^ 0xa0761d6478bd642full) * 0xe7037ed1a0b428dbull;
-    s->h = (uint64_t)product ^ (uint64_t)(product >> 64);
-}
+static void mix(hashing *s, uint64_t word) { s->h = hash_mix(s->h, word); }
 
 static void define(hashing *s, ir_value *v) {
     v->note = (void *)(uintptr_t)s->next++;

@@ -92,9 +92,13 @@ typedef enum ir_order {
     IR_RELAXED,
     IR_ACQUIRE,
     IR_RELEASE,
-    IR_ACQ_REL
+    IR_ACQ_REL,
+    IR_ORDER_COUNT
 } ir_order;
-typedef enum ir_scope { IR_SCOPE_BLOCK, IR_SCOPE_DEVICE, IR_SCOPE_SYSTEM } ir_scope;
+typedef enum ir_scope { IR_SCOPE_BLOCK, IR_SCOPE_DEVICE, IR_SCOPE_SYSTEM, IR_SCOPE_COUNT } ir_scope;
+/* Their printed names (print.c; parse.c reads them back). */
+extern const char *const ir_special_names[IR_SPECIAL_COUNT],
+    *const ir_order_names[IR_ORDER_COUNT], *const ir_scope_names[IR_SCOPE_COUNT];
 #define IR_MEM(order, scope) ((uint64_t)(order) | (uint64_t)(scope) << 8)
 #define IR_MEM_ORDER(imm)    ((ir_order)((imm)&255))
 

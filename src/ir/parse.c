@@ -169,14 +169,6 @@ typedef struct defined {
     const char *at;
 } defined;
 
-static const char *const special_names[IR_SPECIAL_COUNT] = {
-    "tid.x",  "tid.y",  "tid.z",  "ctaid.x",  "ctaid.y",  "ctaid.z",
-    "ntid.x", "ntid.y", "ntid.z", "nctaid.x", "nctaid.y", "nctaid.z",
-};
-static const char *const order_names[] = {"plain",   "volatile", "relaxed",
-                                          "acquire", "release",  "acq_rel"};
-static const char *const scope_names[] = {"block", "device", "system"};
-
 static void region(parsing *p, ir_region *at, int depth);
 
 static ir_op op_name(parsing *p) {
@@ -195,9 +187,9 @@ static uint64_t memory_suffix(parsing *p) {
     for (unsigned order = 0; order < 6; order++)
         for (unsigned scope = 0; scope < 3; scope++) {
             char text[32];
-            strcpy(text, order_names[order]);
+            strcpy(text, ir_order_names[order]);
             strcat(text, ".");
-            strcat(text, scope_names[scope]);
+            strcat(text, ir_scope_names[scope]);
             if (take(p, text)) return IR_MEM(order, scope);
         }
     return 0;
@@ -210,11 +202,11 @@ static uint64_t immediate(parsing *p, ir_op op) {
     case IR_ALLOC:
     case IR_FAULT: return decimal(p);
     case IR_SPECIAL:
-        which = one_of(p, special_names, IR_SPECIAL_COUNT);
+        which = one_of(p, ir_special_names, IR_SPECIAL_COUNT);
         if (which < 0) fail(p, "unknown coordinate");
         return (uint64_t)which;
     case IR_FENCE:
-        which = one_of(p, scope_names, 3);
+        which = one_of(p, ir_scope_names, 3);
         if (which < 0) fail(p, "unknown scope");
         return (uint64_t)which;
     default: return ir_op_table[op].reads || ir_op_table[op].writes ? memory_suffix(p) : 0;

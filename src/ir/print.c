@@ -17,13 +17,13 @@
 #include <inttypes.h>
 #include <string.h>
 
-static const char *const special_names[IR_SPECIAL_COUNT] = {
+const char *const ir_special_names[IR_SPECIAL_COUNT] = {
     "tid.x",  "tid.y",  "tid.z",  "ctaid.x",  "ctaid.y",  "ctaid.z",
     "ntid.x", "ntid.y", "ntid.z", "nctaid.x", "nctaid.y", "nctaid.z",
 };
-static const char *const order_names[] = {"plain",   "volatile", "relaxed",
-                                          "acquire", "release",  "acq_rel"};
-static const char *const scope_names[] = {"block", "device", "system"};
+const char *const ir_order_names[IR_ORDER_COUNT] = {"plain",   "volatile", "relaxed",
+                                                    "acquire", "release",  "acq_rel"};
+const char *const ir_scope_names[IR_SCOPE_COUNT] = {"block", "device", "system"};
 
 typedef struct printing {
     strbuf *out;
@@ -48,7 +48,7 @@ static void print_args(printing *p, const ir_inst *inst) {
 
 static void print_memory(printing *p, const ir_inst *inst) {
     unsigned order = IR_MEM_ORDER(inst->imm), scope = (unsigned)(inst->imm >> 8 & 255);
-    if (inst->imm) strbuf_printf(p->out, " %s.%s", order_names[order], scope_names[scope]);
+    if (inst->imm) strbuf_printf(p->out, " %s.%s", ir_order_names[order], ir_scope_names[scope]);
 }
 
 static void print_region(printing *p, ir_region *region, int depth);
@@ -93,9 +93,9 @@ static void print_inst(printing *p, ir_inst *inst, int depth) {
     case IR_CONST:
     case IR_ALLOC: strbuf_printf(p->out, "%s %" PRIu64, info->name, inst->imm); break;
     case IR_SPECIAL:
-        strbuf_printf(p->out, "%s %s", info->name, special_names[inst->imm % IR_SPECIAL_COUNT]);
+        strbuf_printf(p->out, "%s %s", info->name, ir_special_names[inst->imm % IR_SPECIAL_COUNT]);
         break;
-    case IR_FENCE: strbuf_printf(p->out, "%s %s", info->name, scope_names[inst->imm % 3]); break;
+    case IR_FENCE: strbuf_printf(p->out, "%s %s", info->name, ir_scope_names[inst->imm % 3]); break;
     case IR_FAULT:
         strbuf_printf(p->out, "%s %" PRIu64, info->name, inst->imm);
         print_args(p, inst);
