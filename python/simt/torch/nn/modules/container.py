@@ -4,21 +4,8 @@ from ..parameter import Parameter
 from .module import Module, _indent
 
 
-def _is_path(index):
-    return hasattr(index, "__index__")
-
-
-class Sequential(Module):
-    """Modules one after the other; an OrderedDict names them."""
-
-    def __init__(self, *args):
-        super().__init__()
-        if len(args) == 1 and isinstance(args[0], dict):
-            for name, module in args[0].items():
-                self.add_module(name, module)
-        else:
-            for i, module in enumerate(args):
-                self.add_module(str(i), module)
+class _Numbered(Module):
+    """What Sequential and ModuleList share: children in order, named by their numbers."""
 
     def _key(self, index):
         n = len(self._modules)
@@ -27,10 +14,8 @@ class Sequential(Module):
             raise IndexError(f"index {i} is out of range")
         return list(self._modules)[i]
 
-    def __getitem__(self, index):
-        if isinstance(index, slice):
-            return type(self)(dict(list(self._modules.items())[index]))
-        return self._modules[self._key(index)]
+    def _number(self, modules):
+        self.__dict__["_modules"] = {str(i): m for i, m in enumerate(modules)}
 
     def __setitem__(self, index, module):
         setattr(self, self._key(index), module)
@@ -39,7 +24,7 @@ class Sequential(Module):
         keys = list(self._modules)[index] if isinstance(index, slice) else [self._key(index)]
         for key in keys:
             delattr(self, key)
-        self.__dict__["_modules"] = {str(i): m for i, m in enumerate(self._modules.values())}
+        self._number(self._modules.values())
 
     def __len__(self):
         return len(self._modules)
@@ -52,14 +37,35 @@ class Sequential(Module):
         return self
 
     def insert(self, index, module):
-        modules = list(self._modules.values())
+        modules = list(self)
         modules.insert(index, module)
-        self.__dict__["_modules"] = {str(i): m for i, m in enumerate(modules)}
-        return self
+        self._number(modules)
 
     def extend(self, modules):
         for module in modules:
             self.append(module)
+        return self
+
+
+class Sequential(_Numbered):
+    """Modules one after the other; an OrderedDict names them."""
+
+    def __init__(self, *args):
+        super().__init__()
+        if len(args) == 1 and isinstance(args[0], dict):
+            for name, module in args[0].items():
+                self.add_module(name, module)
+        else:
+            for i, module in enumerate(args):
+                self.add_module(str(i), module)
+
+    def __getitem__(self, index):
+        if isinstance(index, slice):
+            return type(self)(dict(list(self._modules.items())[index]))
+        return self._modules[self._key(index)]
+
+    def insert(self, index, module):
+        super().insert(index, module)
         return self
 
     def pop(self, key):
@@ -73,7 +79,7 @@ class Sequential(Module):
         return input
 
 
-class ModuleList(Module):
+class ModuleList(_Numbered):
     """A list of modules, registered."""
 
     def __init__(self, modules=None):
@@ -81,45 +87,10 @@ class ModuleList(Module):
         if modules is not None:
             self.extend(modules)
 
-    def _key(self, index):
-        n = len(self._modules)
-        i = index.__index__()
-        if not -n <= i < n:
-            raise IndexError(f"index {i} is out of range")
-        return str(i % n)
-
     def __getitem__(self, index):
         if isinstance(index, slice):
             return type(self)(list(self._modules.values())[index])
         return self._modules[self._key(index)]
-
-    def __setitem__(self, index, module):
-        setattr(self, self._key(index), module)
-
-    def __delitem__(self, index):
-        modules = list(self._modules.values())
-        del modules[index]
-        self.__dict__["_modules"] = {str(i): m for i, m in enumerate(modules)}
-
-    def __len__(self):
-        return len(self._modules)
-
-    def __iter__(self):
-        return iter(self._modules.values())
-
-    def append(self, module):
-        self.add_module(str(len(self)), module)
-        return self
-
-    def insert(self, index, module):
-        modules = list(self._modules.values())
-        modules.insert(index, module)
-        self.__dict__["_modules"] = {str(i): m for i, m in enumerate(modules)}
-
-    def extend(self, modules):
-        for module in modules:
-            self.append(module)
-        return self
 
     def __iadd__(self, modules):
         return self.extend(modules)

@@ -37,7 +37,7 @@ def _send(connection, message):
         connection.send((message[0], _Failure(error)))
 
 
-def _work(loader, worker, seed, requests, results):
+def _work(loader, worker, seed, connection):
     from simt import torch
 
     torch.manual_seed(seed + worker)
@@ -52,10 +52,10 @@ def _work(loader, worker, seed, requests, results):
         if loader._iterable:
             stream = _loader.fetch_stream(loader, iter(loader.dataset))
     except Exception as error:
-        _send(results, (-1, _Failure(error)))
+        _send(connection, (-1, _Failure(error)))
         return
     while True:
-        request = requests.recv()
+        request = connection.recv()
         if request is None:
             return
         number, indices = request
@@ -68,7 +68,7 @@ def _work(loader, worker, seed, requests, results):
                 batch = loader.collate_fn(loader.dataset[indices])
         except Exception as error:
             batch = _Failure(error)
-        _send(results, (number, batch))
+        _send(connection, (number, batch))
 
 
 class _Worker:
@@ -107,7 +107,7 @@ class _Worker:
 def _child(loader, number, seed, connection, other_end):
     other_end.close()  # so that the end of the parent closes the pipe
     try:
-        _work(loader, number, seed, connection, connection)
+        _work(loader, number, seed, connection)
     except (EOFError, KeyboardInterrupt, BrokenPipeError):
         pass
     finally:
