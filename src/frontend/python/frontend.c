@@ -1,0 +1,31 @@
+/* Entry points of the front end. */
+#include "frontend/python/frontend.h"
+
+#include <stdlib.h>
+
+static const struct {
+    const char *name;
+    uint8_t bytes;
+} scalars[PY_SCALAR_COUNT] = {
+    [PY_S_NONE] = {"none", 0},   [PY_S_BOOL] = {"bool", 1},     [PY_S_I8] = {"int8", 1},
+    [PY_S_I16] = {"int16", 2},   [PY_S_I32] = {"int32", 4},     [PY_S_I64] = {"int64", 8},
+    [PY_S_U8] = {"uint8", 1},    [PY_S_U16] = {"uint16", 2},    [PY_S_U32] = {"uint32", 4},
+    [PY_S_U64] = {"uint64", 8},  [PY_S_F16] = {"float16", 2},   [PY_S_F32] = {"float32", 4},
+    [PY_S_F64] = {"float64", 8}, [PY_S_C64] = {"complex64", 8}, [PY_S_C128] = {"complex128", 16},
+};
+
+const char *py_scalar_name(py_scalar s) { return s < PY_SCALAR_COUNT ? scalars[s].name : "?"; }
+size_t py_scalar_bytes(py_scalar s) { return s < PY_SCALAR_COUNT ? scalars[s].bytes : 0; }
+
+simt_status py_compile(const py_host *host, const py_function *fn, const uint8_t *signature,
+                       size_t bytes, const py_options *options, py_kernel **out) {
+    return status_fail(SIMT_ERR_NOT_IMPLEMENTED, "kernel %s: Python kernels are not in simt yet",
+                       fn->name);
+}
+
+void py_kernel_free(py_kernel *k) {
+    if (k == NULL) return;
+    ir_func_free(k->func);
+    arena_deinit(&k->mem);
+    free(k);
+}

@@ -1,0 +1,166 @@
+/* The front end for Python kernels: a tree (ast.h), the types of the arguments and a host that knows what
+ * names mean -> one IR function with its table of faults. Read this first.
+ *
+ * The binding is the host: it holds Python objects, which here are opaque. Nothing here blocks, prints
+ * or keeps anything beyond the kernel's arena. Errors: SIMT_ERR_TYPING (what the kernel's source says
+ * makes no sense or is not supported) or NOT_IMPLEMENTED, with file, line and column of the user's
+ * source; the host adds the line with a caret when it makes the exception.
+ */
+#ifndef SIMT_FRONTEND_PYTHON_FRONTEND_H
+#define SIMT_FRONTEND_PYTHON_FRONTEND_H
+
+#include "frontend/python/ast.h"
+#include "ir/ir.h"
+
+#define PY_MAX_NDIM 8
+
+/* Scalar types of kernels. The numbers are part of signatures (below), which are cache keys only. */
+typedef enum py_scalar {
+    PY_S_NONE, /* no scalar */
+    PY_S_BOOL,
+    PY_S_I8,
+    PY_S_I16,
+    PY_S_I32,
+    PY_S_I64,
+    PY_S_U8,
+    PY_S_U16,
+    PY_S_U32,
+    PY_S_U64,
+    PY_S_F16,
+    PY_S_F32,
+    PY_S_F64,
+    PY_S_C64,
+    PY_S_C128,
+    PY_SCALAR_COUNT
+} py_scalar;
+const char *py_scalar_name(py_scalar s); /* Numba's: "float32", "complex64", "bool" */
+size_t py_scalar_bytes(py_scalar s);     /* in memory */
+
+/* ---- signatures: the types of a launch's arguments as a byte string ----
+ *   scalar          the py_scalar
+ *   array           'A' py_scalar ndim layout flags   layout: 'C', 'F' or 'A' (any strides);
+ *                                                     flags: 1 read-only
+ *   tuple           'T' count, then the elements
+ *   None            'N'
+ * A parameter whose argument is left out and has a default is written 'D'; its value is a constant.
+ *
+ * ---- parameters of the IR function, in order, one 64-bit slot each ----
+ *   scalar          its bits, zero-extended (bool 0 or 1); complex: real, imaginary (bits of the part)
+ *   array           address of the first element, ndim sizes, ndim strides in bytes
+ *   tuple           its elements' slots;  None and 'D': nothing
+ *   then, in this order, when the kernel's flag says so:
+ *   PY_USES_DYNAMIC_SHARED   bytes of dynamic shared memory of the launch
+ *   PY_USES_PRINT            address of the print buffer (below)
+ *   one address per constant array (py_kernel.constants)
+ */
+enum { PY_SIG_ARRAY = 'A', PY_SIG_TUPLE = 'T', PY_SIG_NONE = 'N', PY_SIG_DEFAULT = 'D' };
+enum { PY_ARRAY_READONLY = 1 };
+
+/* ---- what names mean: the host's answers ---- */
+
+typedef enum py_entity_kind {
+    PY_ENTITY_CONSTANT,  /* value */
+    PY_ENTITY_TUPLE,     /* count entities in items */
+    PY_ENTITY_ARRAY,     /* a NumPy array of the module or closure: read-only constant data */
+    PY_ENTITY_TYPE,      /* a scalar type: np.float32, numba.int32, int, float, bool, complex */
+    PY_ENTITY_INTRINSIC, /* name: "math.sin", "cuda.grid", "numpy.sqrt", "builtins.range", ... */
+    PY_ENTITY_FUNCTION,  /* a Python function or device function: handle */
+    PY_ENTITY_MODULE,    /* handle; attributes are asked with `attribute` */
+    PY_ENTITY_OBJECT     /* anything else: name says what it is, for the error */
+} py_entity_kind;
+
+typedef struct py_entity py_entity;
+struct py_entity {
+    py_entity_kind kind;
+    const char *name; /* INTRINSIC, OBJECT, MODULE, FUNCTION: for lookup and errors; in the arena */
+    py_scalar
+        type; /* TYPE; ARRAY: element type; CONSTANT: NumPy scalars are strongly typed, else NONE */
+    py_constant value; /* CONSTANT */
+    py_entity *items;
+    uint32_t count;
+    void *handle; /* the host's: a borrowed PyObject that lives as long as the kernel */
+    /* ARRAY: */
+    int ndim;
+    int64_t shape[PY_MAX_NDIM], strides[PY_MAX_NDIM];
+    const void *data;
+};
+
+typedef struct py_function {
+    const char *name, *file;
+    py_node *tree;       /* FUNCTION or LAMBDA */
+    py_entity *defaults; /* one per positional parameter; kind OBJECT with name NULL: no default */
+    void *handle;
+} py_function;
+
+typedef struct py_host {
+    void *context;
+    /* What the free name `name` of function `fn` means: closure, global, builtin. Not found:
+     * SIMT_ERR_TYPING "name 'x' is not defined" (the front end adds the position). */
+    simt_status (*lookup)(void *context, const py_function *fn, const char *name, py_entity *out);
+    simt_status (*attribute)(void *context, const py_entity *of, const char *name, py_entity *out);
+    /* The tree of a FUNCTION entity; the same pointer for the same function (it is a key). */
+    simt_status (*function)(void *context, const py_entity *of, const py_function **out);
+} py_host;
+
+/* ---- the result ---- */
+
+/* A fault instruction's number is an index into this table. */
+typedef enum py_fault_kind {
+    PY_FAULT_INDEX, /* values: index, axis, size of the axis */
+    PY_FAULT_RAISE, /* name: "ValueError", text: message or "" */
+    PY_FAULT_ASSERT,
+    PY_FAULT_ZERO_DIVISION, /* only where the language asks for an error */
+} py_fault_kind;
+typedef struct py_fault {
+    uint8_t kind;
+    ir_pos pos;
+    const char *file;
+    const char *name; /* INDEX: the array as the source calls it; RAISE: the exception's class */
+    const char *text;
+    int32_t parameter; /* INDEX: position in the signature, or -1 */
+    int ndim; /* of an array that is not a parameter, with its shape (-1: known at run time only) */
+    int64_t shape[PY_MAX_NDIM];
+} py_fault;
+
+/* print: records in the buffer are
+ *   u32 format number, u32 flat thread, u64 flat block, then one u64 per value.
+ * Buffer: u64 bytes used (grows past capacity when records were dropped), u64 capacity, records. */
+typedef struct py_print {
+    uint32_t nvalues;
+    const char **texts; /* nvalues + 1 pieces of literal text around the values */
+    uint8_t *types;     /* py_scalar of each */
+} py_print;
+
+enum {
+    PY_USES_DYNAMIC_SHARED = 1,
+    PY_USES_PRINT = 2,
+    PY_USES_GRID_SYNC = 4,
+};
+
+typedef struct py_kernel {
+    ir_func *func; /* the binding takes it (sets NULL) when it compiles */
+    uint32_t flags;
+    uint32_t nparams;     /* of the IR function */
+    size_t static_shared; /* bytes */
+    py_fault *faults;
+    uint32_t nfaults;
+    py_print *prints;
+    uint32_t nprints;
+    const py_entity **constants;
+    uint32_t nconstants;
+    const bool *writes; /* per argument of the signature: the kernel may write the array */
+    arena mem;
+} py_kernel;
+
+typedef struct py_options {
+    bool bounds;   /* index checks (default on) */
+    bool fastmath; /* accepted; results are the same */
+    bool contract; /* carried through to runtime_compile_options */
+} py_options;
+
+/* Compiles fn for a signature of `bytes` bytes. */
+simt_status py_compile(const py_host *host, const py_function *fn, const uint8_t *signature,
+                       size_t bytes, const py_options *options, py_kernel **out);
+void py_kernel_free(py_kernel *k);
+
+#endif
