@@ -239,10 +239,28 @@ ir_value *ir_atomic(ir_builder *b, ir_op op, ir_value *ptr, ir_value *v, ir_valu
 }
 
 void ir_barrier(ir_builder *b) { ir_inst_add(b, IR_BARRIER, NULL, 0, NULL, 0, 0); }
+ir_value *ir_barrier_reduce(ir_builder *b, ir_op op, ir_value *predicate) {
+    return ir_unary(b, op, predicate);
+}
+void ir_grid_sync(ir_builder *b) { ir_inst_add(b, IR_GRID_SYNC, NULL, 0, NULL, 0, 0); }
 void ir_fence(ir_builder *b, ir_scope scope) { ir_inst_add(b, IR_FENCE, NULL, 0, NULL, 0, scope); }
 
 void ir_fault(ir_builder *b, uint32_t number, ir_value **args, unsigned nargs) {
     ir_inst_add(b, IR_FAULT, NULL, 0, args, nargs, number);
+}
+
+ir_value *ir_activemask(ir_builder *b) { return add_value(b, IR_ACTIVEMASK, IR_I32, NULL, 0, 0); }
+void ir_syncwarp(ir_builder *b, ir_value *mask) {
+    ir_inst_add(b, IR_SYNCWARP, NULL, 0, &mask, 1, 0);
+}
+ir_value *ir_shfl(ir_builder *b, ir_op op, ir_value *v, ir_value *lane, ir_value *mask,
+                  ir_value *width) {
+    ir_value *args[4] = {v, lane, mask, width};
+    return add_value(b, op, v->type, args, 4, 0);
+}
+ir_value *ir_vote(ir_builder *b, ir_op op, ir_value *v, ir_value *mask) {
+    ir_value *args[2] = {v, mask};
+    return add_value(b, op, ir_op_table[op].result == 'D' ? IR_I1 : IR_I32, args, 2, 0);
 }
 
 /* ---- constructs ---- */

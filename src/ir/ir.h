@@ -60,6 +60,11 @@ typedef enum ir_op {
     IR_OP_COUNT
 } ir_op;
 
+static inline bool ir_op_is_atomic(ir_op op) { return op >= IR_ATOMIC_ADD && op <= IR_ATOMIC_CAS; }
+/* activemask to match.all: their operands come from lanes of one warp. */
+static inline bool ir_op_is_warp(ir_op op) { return op >= IR_ACTIVEMASK && op <= IR_MATCH_ALL; }
+static inline bool ir_op_is_barrier(ir_op op) { return op >= IR_BARRIER && op <= IR_BARRIER_OR; }
+
 typedef struct ir_op_info {
     const char *name, *meaning;
     int8_t operands; /* -1: any number */
@@ -82,6 +87,7 @@ typedef enum ir_special {
     IR_NCTAID_X,
     IR_NCTAID_Y,
     IR_NCTAID_Z, /* blocks in grid */
+    IR_LANEID,   /* in the warp */
     IR_SPECIAL_COUNT
 } ir_special;
 
@@ -178,6 +184,17 @@ ir_value *ir_load(ir_builder *b, ir_type type, ir_value *ptr, uint64_t mem);
 void ir_store(ir_builder *b, ir_value *ptr, ir_value *value, uint64_t mem);
 ir_value *ir_atomic(ir_builder *b, ir_op op, ir_value *ptr, ir_value *v, ir_value *w, uint64_t mem);
 void ir_barrier(ir_builder *b);
+/* barrier.count, .and, .or: predicate i32, result i32. */
+ir_value *ir_barrier_reduce(ir_builder *b, ir_op op, ir_value *predicate);
+void ir_grid_sync(ir_builder *b);
+/* Warp operations; mask, lane (also delta, lane mask) and width are i32. */
+enum { IR_WARP_SIZE = 32 };
+ir_value *ir_activemask(ir_builder *b);
+void ir_syncwarp(ir_builder *b, ir_value *mask);
+ir_value *ir_shfl(ir_builder *b, ir_op op, ir_value *v, ir_value *lane, ir_value *mask,
+                  ir_value *width);
+/* vote.* (i1 -> i1), ballot (i1 -> i32), match.* (any -> i32). */
+ir_value *ir_vote(ir_builder *b, ir_op op, ir_value *v, ir_value *mask);
 void ir_fence(ir_builder *b, ir_scope scope);
 void ir_fault(ir_builder *b, uint32_t number, ir_value **args, unsigned nargs);
 /* Constructs. The builder's cursor does not move: build inside with ir_builder_at_end(f, inst->regions[i]). */

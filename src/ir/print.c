@@ -18,8 +18,8 @@
 #include <string.h>
 
 const char *const ir_special_names[IR_SPECIAL_COUNT] = {
-    "tid.x",  "tid.y",  "tid.z",  "ctaid.x",  "ctaid.y",  "ctaid.z",
-    "ntid.x", "ntid.y", "ntid.z", "nctaid.x", "nctaid.y", "nctaid.z",
+    "tid.x",  "tid.y",  "tid.z",    "ctaid.x",  "ctaid.y",  "ctaid.z", "ntid.x",
+    "ntid.y", "ntid.z", "nctaid.x", "nctaid.y", "nctaid.z", "laneid",
 };
 const char *const ir_order_names[IR_ORDER_COUNT] = {"plain",   "volatile", "relaxed",
                                                     "acquire", "release",  "acq_rel"};

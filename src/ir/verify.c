@@ -70,8 +70,8 @@ static bool memory_imm_fits(uint64_t imm) {
 
 static simt_status check_atomic(const verifying *v, const ir_inst *inst) {
     ir_type type = inst->results->type;
-    bool floating =
-        inst->op == IR_ATOMIC_FADD || inst->op == IR_ATOMIC_FMIN || inst->op == IR_ATOMIC_FMAX;
+    bool floating = inst->op == IR_ATOMIC_FADD ||
+                    (inst->op >= IR_ATOMIC_FMIN && inst->op <= IR_ATOMIC_FMAX_ORD);
     bool any = inst->op == IR_ATOMIC_EXCH || inst->op == IR_ATOMIC_CAS;
     for (unsigned i = 1; i < inst->nargs; i++)
         if (inst->args[i]->type != type)
@@ -83,7 +83,7 @@ static simt_status check_atomic(const verifying *v, const ir_inst *inst) {
 /* What ops.def says in words: immediates, and operands beyond the type rules. */
 static simt_status check_special_rules(const verifying *v, const ir_inst *inst) {
     ir_type type = inst->nresults ? inst->results->type : IR_VOID;
-    if (inst->op >= IR_ATOMIC_ADD && inst->op <= IR_ATOMIC_CAS) SIMT_TRY(check_atomic(v, inst));
+    if (ir_op_is_atomic(inst->op)) SIMT_TRY(check_atomic(v, inst));
     switch (inst->op) {
     case IR_CONST:
         if (ir_type_is_ptr(type) && inst->imm)
@@ -108,7 +108,25 @@ static simt_status check_special_rules(const verifying *v, const ir_inst *inst) 
             if (inst->args[i]->type != IR_I64)
                 return bad(v, inst, "the operands of a fault are i64");
         break;
-    case IR_BARRIER: break;
+    case IR_BARRIER:
+    case IR_GRID_SYNC: break;
+    case IR_BARRIER_COUNT:
+    case IR_BARRIER_AND:
+    case IR_BARRIER_OR:
+        if (type != IR_I32) return bad(v, inst, "the predicate of a barrier is an i32");
+        break;
+    case IR_SYNCWARP:
+        if (inst->args[0]->type != IR_I32) return bad(v, inst, "a mask of lanes is an i32");
+        break;
+    case IR_ACTIVEMASK:
+        if (type != IR_I32) return bad(v, inst, "a mask of lanes is an i32");
+        break;
+    case IR_BALLOT:
+    case IR_MATCH_ANY:
+    case IR_MATCH_ALL:
+        if (type != IR_I32 || inst->args[1]->type != IR_I32)
+            return bad(v, inst, "a mask of lanes is an i32");
+        break;
     default:
         if ((ir_op_table[inst->op].reads || ir_op_table[inst->op].writes) &&
             !memory_imm_fits(inst->imm))
@@ -146,6 +164,12 @@ static simt_status check_types(const verifying *v, const ir_inst *inst) {
                 return bad(v, inst, "operands of different types");
         if (inst->results->type != (info->result == 'B' ? IR_I1 : inst->args[0]->type))
             return bad(v, inst, "wrong result type");
+        break;
+    case 'D':
+        for (unsigned i = 1; i < inst->nargs; i++)
+            if (inst->args[i]->type != IR_I32)
+                return bad(v, inst, "the operands after the first are i32");
+        if (inst->results->type != inst->args[0]->type) return bad(v, inst, "wrong result type");
         break;
     case 'L':
         if (inst->args[0]->type != IR_I1) return bad(v, inst, "the condition is not an i1");

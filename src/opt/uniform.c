@@ -69,6 +69,7 @@ static fact fact_of_special(const analysis *a, uint64_t which) {
         opt_shape shape = alone ? OPT_LINEAR : rows || n[axis] == 1 ? OPT_UNIFORM : OPT_VARYING;
         return make(!rows && n[axis] == 1 ? OPT_UNIFORM : shape, 1, rows ? 1023 : n[axis] - 1);
     }
+    if (which == IR_LANEID) return make(OPT_VARYING, 0, IR_WARP_SIZE - 1);
     if (which >= IR_NTID_X && which <= IR_NTID_Z)
         return make(OPT_UNIFORM, 0, rows ? 1024 : n[which - IR_NTID_X]);
     return make(OPT_UNIFORM, 0, INT32_MAX);

@@ -53,6 +53,8 @@ static void *address_of(const lane_access *l, size_t i) {
         case IR_ATOMIC_MAX_S: UPDATE(T, (S)old > (S)b ? old : b); return old;                    \
         case IR_ATOMIC_MIN_U: UPDATE(T, old < b ? old : b); return old;                          \
         case IR_ATOMIC_MAX_U: UPDATE(T, old > b ? old : b); return old;                          \
+        case IR_ATOMIC_INC: UPDATE(T, old >= b ? 0 : old + 1); return old;                       \
+        case IR_ATOMIC_DEC: UPDATE(T, old == 0 || old > b ? b : old - 1); return old;            \
         case IR_ATOMIC_EXCH: __atomic_exchange(address, &b, &old, __ATOMIC_SEQ_CST); return old; \
         default: /* CAS */                                                                       \
             old = b;                                                                             \
@@ -84,6 +86,8 @@ static double most_of(double x, double y) {
         case IR_ATOMIC_FADD: UPDATE(T, put((F)(get(old) + get(b)))); return old;                 \
         case IR_ATOMIC_FMIN: UPDATE(T, put((F)least_of(get(old), get(b)))); return old;          \
         case IR_ATOMIC_FMAX: UPDATE(T, put((F)most_of(get(old), get(b)))); return old;           \
+        case IR_ATOMIC_FMIN_ORD: UPDATE(T, get(b) < get(old) ? b : old); return old;             \
+        case IR_ATOMIC_FMAX_ORD: UPDATE(T, get(b) > get(old) ? b : old); return old;             \
         default: break;                                                                          \
         }                                                                                        \
         if (x->op == IR_ATOMIC_EXCH) {                                                           \

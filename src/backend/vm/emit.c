@@ -151,7 +151,11 @@ static void widen(emitter *e, const ir_value *v) {
 /* Entries of values that exist before the code runs, and cells of scalars. */
 static void place_special(emitter *e, vm_value *v, uint64_t which) {
     uint32_t x = e->p->block[0], y = e->p->block[1], d = (uint32_t)(which % 3);
-    if (which >= IR_NTID_X && which <= IR_NTID_Z)
+    if (which == IR_LANEID)
+        v->entry = e->c->lanes == 1          ? new_entry(e, VM_AT_TID, 3)
+                   : v->stride == VM_VARYING ? constant_vector(e, 4, 0, 0, 1, IR_WARP_SIZE)
+                                             : constant_cell(e, 0);
+    else if (which >= IR_NTID_X && which <= IR_NTID_Z)
         v->entry = constant_cell(e, e->p->block[d]);
     else if (which > IR_TID_Z)
         v->entry = new_entry(e, VM_AT_SPECIAL, which);
@@ -178,8 +182,8 @@ static bool fixed_vector(const vm_value *v) {
     const ir_inst *in = v->value->inst;
     if (in == NULL) return false;
     return in->op == IR_CONST ||
-           (in->op == IR_SPECIAL &&
-            (in->imm <= IR_TID_Z || (in->imm >= IR_NTID_X && in->imm <= IR_NTID_Z)));
+           (in->op == IR_SPECIAL && (in->imm <= IR_TID_Z || in->imm == IR_LANEID ||
+                                     (in->imm >= IR_NTID_X && in->imm <= IR_NTID_Z)));
 }
 
 static void place_scalars(emitter *e) {
@@ -257,9 +261,10 @@ static void assign_slots(emitter *e) {
             want_slot(e, w, &n, v, &v->vector);
         else if (v->stride != VM_VARYING && v->needs_vector)
             v->vector = constant_vector(e, (unsigned)ir_type_bytes(v->value->type),
-                                        in->op == IR_CONST     ? in->imm
-                                        : in->imm >= IR_NTID_X ? p->block[in->imm % 3]
-                                                               : 0,
+                                        in->op == IR_CONST ? in->imm
+                                        : in->imm >= IR_NTID_X && in->imm != IR_LANEID
+                                            ? p->block[in->imm % 3]
+                                            : 0,
                                         v->stride, 0, 0);
     }
     qsort(w, n, sizeof *w, by_start);
@@ -774,7 +779,7 @@ static void emit_inst(emitter *e, const ir_inst *in) {
         return;
     default: break;
     }
-    if (in->op >= IR_ATOMIC_ADD && in->op <= IR_ATOMIC_CAS)
+    if (ir_op_is_atomic(in->op))
         emit_atomic(e, in);
     else if (!vm_value_of(e->p, &in->results[0])->aimed && !is_skipped_compare(e, in))
         emit_elementwise(e, in);

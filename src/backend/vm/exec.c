@@ -463,6 +463,7 @@ static void set_up_gang(const vm_code *c, vm_frame *f, uint32_t i) {
     char *local = at + c->slot_bytes, *shared = (char *)f + c->shared_offset;
     uint32_t x = c->base.block[0], y = c->base.block[1];
     g->tid[0] = g->first % x, g->tid[1] = g->first / x % y, g->tid[2] = g->first / x / y;
+    g->tid[3] = g->first % IR_WARP_SIZE;
     for (uint32_t k = 0; k < c->nentries; k++)
         g->entry[k] = place_of(c, f, g, cells, &c->entries[k]);
     for (uint32_t k = 0; k < c->naddresses; k++) {

@@ -52,7 +52,7 @@ static void scan_region(vm_plan *p, ir_region *r, uint32_t *at, uint32_t depth) 
 
 static bool is_signal(const ir_inst *in) {
     if (in->op == IR_LOAD) return IR_MEM_ORDER(in->imm) != IR_PLAIN;
-    return in->op >= IR_ATOMIC_ADD && in->op <= IR_ATOMIC_CAS;
+    return ir_op_is_atomic(in->op);
 }
 
 static bool taint(bool *tainted, const ir_value *v, bool on) {

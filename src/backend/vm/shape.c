@@ -42,6 +42,10 @@ static bool constant_of(const vm_plan *p, const ir_value *v, int64_t *out) {
 
 static void range_of_special(vm_plan *p, vm_value *r, uint64_t which) {
     unsigned d = which % 3;
+    if (which == IR_LANEID) {
+        set_range(r, IR_I32, true, 0, IR_WARP_SIZE - 1);
+        return;
+    }
     int64_t n = p->block[d], grid = p->small_grid ? INT32_MAX / n : INT32_MAX;
     if (which <= IR_TID_Z)
         set_range(r, IR_I32, true, 0, n - 1);
@@ -125,6 +129,7 @@ static bool set_stride(vm_plan *p, const ir_value *v, int64_t stride) {
 
 static int64_t stride_of_tid(const vm_plan *p, uint64_t which) {
     uint32_t x = p->block[0], y = p->block[1], z = p->block[2];
+    if (which == IR_LANEID) return p->lanes == 1 ? 0 : p->lanes <= IR_WARP_SIZE ? 1 : VM_VARYING;
     if (p->lanes == 1 || which > IR_TID_Z || p->block[which] == 1) return 0;
     bool alone = (uint64_t)p->block[which] == (uint64_t)x * y * z;
     return alone ? 1 : VM_VARYING;
@@ -148,7 +153,7 @@ static int64_t stride_of(vm_plan *p, const ir_inst *in) {
     if (in->op == IR_SPECIAL) return stride_of_tid(p, in->imm);
     if (in->op == IR_ALLOC)
         return in->results[0].type == IR_PTR_LOCAL ? (int64_t)p->local_bytes : 0;
-    if (in->op >= IR_ATOMIC_ADD && in->op <= IR_ATOMIC_CAS) return VM_VARYING;
+    if (ir_op_is_atomic(in->op)) return VM_VARYING;
     if (!has_linear && !(in->op == IR_SELECT && a == 0)) return VM_VARYING;
     if (a == VM_UNKNOWN || b == VM_UNKNOWN || c == VM_UNKNOWN) return VM_UNKNOWN;
     switch (in->op) {

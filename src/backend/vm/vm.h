@@ -162,7 +162,7 @@ typedef struct vm_gang {
     vm_set now;
     uint32_t pc, state;
     uint32_t first;  /* flat number of lane 0 */
-    uint32_t tid[3]; /* of lane 0 */
+    uint32_t tid[4]; /* of lane 0; last: its place in the warp */
 } vm_gang;
 
 typedef struct vm_frame {
