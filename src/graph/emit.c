@@ -514,6 +514,26 @@ static void combine_position(ir_builder *b, const graph_node *node, dtype dt, ir
     acc[1] = ir_select(b, take, other[1], acc[1]);
 }
 
+void emit_reduction_step(ir_builder *b, const graph_node *node, ir_value *acc[2],
+                         ir_value *const other[2]) {
+    if (!has_position(node)) {
+        emit_reduction_combine(b, node, acc, other);
+        return;
+    }
+    dtype dt = accumulator_dtype(node);
+    bool largest = node->op == OP_ARGMAX;
+    ir_value *take;
+    if (dtype_is_float(dt)) { /* not other <= acc: also where other is NaN; nothing beats NaN */
+        array_op not_better = largest ? OP_LESS_EQUAL : OP_GREATER_EQUAL;
+        take = ir_unary(b, IR_NOT, compare(b, not_better, dt, other[0], acc[0]));
+        take = both(b, take, compare(b, OP_EQUAL, dt, acc[0], acc[0]));
+    } else {
+        take = compare(b, largest ? OP_GREATER : OP_LESS, dt, other[0], acc[0]);
+    }
+    acc[0] = ir_select(b, take, other[0], acc[0]);
+    acc[1] = ir_select(b, take, other[1], acc[1]);
+}
+
 void emit_reduction_combine(ir_builder *b, const graph_node *node, ir_value *acc[2],
                             ir_value *const other[2]) {
     dtype dt = accumulator_dtype(node);
@@ -538,7 +558,11 @@ void emit_reduction_combine(ir_builder *b, const graph_node *node, ir_value *acc
 }
 
 ir_value *emit_reduction_result(ir_builder *b, const graph_node *node, ir_value *const acc[2]) {
-    if (has_position(node)) return emit_cast(b, acc[1], DT_I64, node->out.dt);
+    if (has_position(node)) { /* nothing was taken: all are as small (large) as can be */
+        ir_value *none = ir_binary(b, IR_EQ, acc[1], ir_const_int(b, IR_I64, INT64_MAX));
+        ir_value *place = ir_select(b, none, ir_const_int(b, IR_I64, 0), acc[1]);
+        return emit_cast(b, place, DT_I64, node->out.dt);
+    }
     ir_value *v = acc[0];
     dtype dt = accumulator_dtype(node);
     /* the sum of nothing is +0; adding it leaves every other sum but -0 as it is */

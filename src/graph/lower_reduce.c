@@ -82,6 +82,12 @@ static void combine(reducing *r, ir_builder *b, accumulators *acc, const accumul
         emit_reduction_combine(b, r->reds[i].node, acc[i].v, other[i].v);
 }
 
+/* The same, when `other` comes after all of acc. */
+static void step_on(reducing *r, ir_builder *b, accumulators *acc, const accumulators *other) {
+    for (uint32_t i = 0; i < r->nreds; i++)
+        emit_reduction_step(b, r->reds[i].node, acc[i].v, other[i].v);
+}
+
 static void pack(const reducing *r, const accumulators *acc, ir_value **out) {
     for (uint32_t i = 0; i < r->nreds; i++)
         for (int c = 0; c < r->reds[i].type.n; c++) *out++ = acc[i].v[c];
@@ -118,7 +124,7 @@ static void accumulate(reducing *r, ir_builder *b, const lower_point *kept, ir_v
     for (int u = 0; u < unroll; u++) {
         ir_value *at = u ? add(&yes, position, lower_i64(&yes, u * step)) : position;
         elements(r, &yes, kept, at, next);
-        combine(r, &yes, now, next);
+        step_on(r, &yes, now, next);
     }
     init[0] = add(&yes, j, lower_i64(&yes, 1));
     pack(r, now, init + 1);
@@ -283,7 +289,7 @@ static simt_status reduce_inner(reducing *r) {
         ir_br(&no, branch, values, r->ncarried);
         ir_builder yes = ir_builder_at_end(l->f, branch->regions[0]);
         elements(r, &yes, &kept, add(&yes, start, mul(&yes, full, INNER_LANES)), more);
-        combine(r, &yes, acc, more);
+        step_on(r, &yes, acc, more);
         pack(r, acc, values);
         ir_br(&yes, branch, values, r->ncarried);
         unpack(r, branch->results, acc);
