@@ -61,7 +61,7 @@ static simt_status adam_one(tensor *p, tensor *grad, tensor *average, tensor *sq
             update(OP_ADAM_SQUARE, square, g, NULL, (const double[]){o->beta2, 1 - o->beta2}, 2);
     if (most && w.status == SIMT_OK) w.status = update(OP_MAXIMUM, most, square, NULL, NULL, 0);
     double correction1 = 1 - pow(o->beta1, step), correction2 = 1 - pow(o->beta2, step);
-    const double scalars[3] = {-o->lr / correction1, sqrt(correction2), o->eps};
+    const double scalars[3] = {-o->lr / correction1, 1 / sqrt(correction2), o->eps};
     if (w.status == SIMT_OK)
         w.status = update(OP_ADAM_STEP, p, average, most ? most : square, scalars, 3);
     return work_end(&w);

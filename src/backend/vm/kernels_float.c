@@ -1,6 +1,8 @@
 /* Floating-point loops for f32 and f64 (see kernels.h); f16 and bf16 are computed in f32. */
 #include "backend/vm/kernels.h"
 
+#include "backend/vm/denormal.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -70,8 +72,15 @@ MINMAX(f64, max, >, &)
 
 BINARY(FADD, x + y, x + y)
 BINARY(FSUB, x - y, x - y)
-BINARY(FMUL, x *y, x *y)
-BINARY(FDIV, x / y, x / y)
+#ifdef __AVX512DQ__
+#define BINARY_CAREFUL(id, name, e)       \
+    VM_BINARY(id##_f64, f64, f64, f64, e) \
+    VM_ROW(id) = {{[VM_F32] = VM_FORMS2(careful_##name##_f32), [VM_F64] = VM_FORMS2(id##_f64)}};
+#else
+#define BINARY_CAREFUL(id, name, e) BINARY(id, e, e)
+#endif
+BINARY_CAREFUL(FMUL, mul, x *y)
+BINARY_CAREFUL(FDIV, div, x / y)
 BINARY(FMIN_NAN, min_nan_f32(x, y), min_nan_f64(x, y))
 BINARY(FMAX_NAN, max_nan_f32(x, y), max_nan_f64(x, y))
 BINARY(FMIN_NUM, min_num_f32(x, y), min_num_f64(x, y))
