@@ -48,26 +48,37 @@ sys.exit(not os.path.exists(s.get_path("include") + "/Python.h"))' || missing+=(
     fi
 }
 
+# Runs a command; what it says is shown only if it fails.
+quietly() {
+    local log status=0
+    log=$(mktemp)
+    "$@" >"$log" 2>&1 </dev/null || status=$?
+    if [ $status != 0 ]; then tail -20 "$log" >&2; fi
+    rm -f "$log"
+    return $status
+}
+
 install_missing() {
-    local apt=(apt-get install -y --no-install-recommends "${missing[@]}")
+    local apt=(apt-get install -y --no-install-recommends "${missing[@]}") root=()
     if ! command -v apt-get >/dev/null; then
         say "missing: ${missing[*]} (Debian's names); install them with your system's package manager, then type make again"
         exit 1
-    fi
-    if [ "$(id -u)" = 0 ]; then
-        export DEBIAN_FRONTEND=noninteractive
-        say "installing ${missing[*]}"
-        apt-get update -q >/dev/null </dev/null || true
-        "${apt[@]}" -q >/dev/null </dev/null
-    elif command -v sudo >/dev/null && sudo -n true 2>/dev/null; then
-        say "installing ${missing[*]}"
-        sudo -n apt-get update -q >/dev/null </dev/null || true
-        sudo -n env DEBIAN_FRONTEND=noninteractive "${apt[@]}" -q >/dev/null </dev/null
+    elif [ "$(id -u)" = 0 ]; then
+        root=()
+    elif ! command -v sudo >/dev/null; then
+        say "missing: ${missing[*]}; type this as root, then make again as yourself:"
+        say "    apt-get update && ${apt[*]}"
+        exit 1
+    elif sudo -n true 2>/dev/null; then
+        root=(sudo -n)
     else
         say "missing: ${missing[*]}; type this, then make again:"
         say "    sudo apt-get update && sudo ${apt[*]}"
         exit 1
     fi
+    say "installing ${missing[*]}"
+    quietly "${root[@]}" apt-get update -q || true
+    quietly "${root[@]}" env DEBIAN_FRONTEND=noninteractive "${apt[@]}" -q -o Dpkg::Use-Pty=0
 }
 
 find_missing "${1:-}"

@@ -1,4 +1,4 @@
-/* Constants, identities and cheaper forms.
+/* Constants, identities and cheaper forms; constructs that go one way only (flatten.c).
  *
  * In and out: any valid function. What must stay true: every rule keeps the value bit for bit under the
  * numeric contract of ops.def (so x + 0.0 is no identity: it turns -0 into +0), and a rule looks at an
@@ -86,6 +86,8 @@ static bool fold_integer(ir_op op, unsigned width, uint64_t a, uint64_t b, int64
     }
 }
 
+static double lesser(double a, double b) { return a < b || (a == b && signbit(a)) ? a : b; }
+
 /* Single operations in double, rounded to the type, are exact for f16, bf16 and f32 (double has more
  * than twice their bits); 16-bit types are defined through f32, which gives the same for one operation. */
 static bool fold_float(ir_op op, ir_type type, double a, double b, double *out) {
@@ -103,6 +105,11 @@ static bool fold_float(ir_op op, ir_type type, double a, double b, double *out) 
     case IR_FTRUNC: *out = trunc(a); return true;
     case IR_FRINT: *out = rint(a); return true;
     case IR_FCOPYSIGN: *out = copysign(a, b); return true;
+    case IR_FREM: *out = fmod(a, b); return true;
+    case IR_FMIN_NAN: *out = isnan(a) || isnan(b) ? NAN : lesser(a, b); return true;
+    case IR_FMAX_NAN: *out = isnan(a) || isnan(b) ? NAN : -lesser(-a, -b); return true;
+    case IR_FMIN_NUM: *out = isnan(a) ? b : isnan(b) ? a : lesser(a, b); return true;
+    case IR_FMAX_NUM: *out = isnan(a) ? b : isnan(b) ? a : -lesser(-a, -b); return true;
     default: return false;
     }
 }
@@ -117,28 +124,69 @@ static bool fold_compare(ir_op op, double a, double b, uint64_t *out) {
     }
 }
 
+/* Rounded once: straight to f32 and f64; to 16 bits only values that f32 holds exactly. */
+static bool fold_int_to_float(const ir_inst *inst, uint64_t *out) {
+    const ir_value *a = inst->args[0];
+    bool is_signed = inst->op == IR_SITOFP;
+    ir_type to = inst->results->type;
+    float single = is_signed ? (float)signed_bits(a) : (float)bits_of(a);
+    double wide = is_signed ? (double)signed_bits(a) : (double)bits_of(a);
+    if (to != IR_F64 && to != IR_F32 && fabs(wide) > 1 << 24) return false;
+    *out = float_bits(to, to == IR_F64 ? wide : (double)single);
+    return true;
+}
+
+/* Towards zero, saturating, NaN gives 0. */
+static uint64_t float_to_int(double a, ir_type to, bool is_signed) {
+    unsigned width = ir_type_bits(to);
+    double end = ldexp(1, (int)(is_signed ? width - 1 : width)); /* the first value beyond */
+    uint64_t most = ~0ull >> (64 - width) >> is_signed;
+    a = trunc(a);
+    if (isnan(a)) return 0;
+    if (a >= end) return most;
+    if (is_signed) return a < -end ? most + 1 : (uint64_t)(int64_t)a;
+    return a < 0 ? 0 : (uint64_t)a;
+}
+
+/* In 16-bit types the back ends round twice on the way: left to them. */
+static bool fold_fma(const ir_inst *inst, uint64_t *out) {
+    double x[3], value;
+    for (int i = 0; i < 3; i++) x[i] = float_of(inst->args[i]);
+    ir_type type = inst->results->type;
+    if (type == IR_F32)
+        value = (double)fmaf((float)x[0], (float)x[1], (float)x[2]);
+    else if (type == IR_F64)
+        value = fma(x[0], x[1], x[2]);
+    else
+        return false;
+    if (isnan(value)) return false;
+    *out = float_bits(type, value);
+    return true;
+}
+
 static bool fold_constant(const ir_inst *inst, uint64_t *out) {
     const ir_value *first = inst->args[0], *second = inst->nargs > 1 ? inst->args[1] : NULL;
     ir_type to = inst->results->type;
+    if (inst->op == IR_FMA) return fold_fma(inst, out);
     if (inst->nargs > 2) return false;
-    if (ir_type_is_int(first->type)) {
-        if (inst->op == IR_SITOFP || inst->op == IR_UITOFP) {
-            bool exact = ir_type_bits(first->type) <= 32 && to == IR_F64;
-            double value =
-                inst->op == IR_SITOFP ? (double)signed_bits(first) : (double)bits_of(first);
-            if (!exact && fabs(value) > 2048) return false; /* leave roundings to the back end */
-            if (!exact && to == IR_BF16 && fabs(value) > 256) return false;
-            *out = float_bits(to, value);
-            return true;
-        }
+    if (inst->op == IR_BITCAST && !ir_type_is_ptr(first->type) && !ir_type_is_ptr(to)) {
+        *out = bits_of(first);
+        return true;
+    }
+    if (inst->op == IR_SITOFP || inst->op == IR_UITOFP) return fold_int_to_float(inst, out);
+    if (ir_type_is_int(first->type))
         return fold_integer(inst->op, ir_type_bits(first->type), bits_of(first),
                             second ? bits_of(second) : 0, signed_bits(first),
                             second ? signed_bits(second) : 0, out);
-    }
     if (!ir_type_is_float(first->type)) return false;
     double a = float_of(first), b = second ? float_of(second) : 0, value;
     if (fold_compare(inst->op, a, b, out)) return true;
-    if (inst->op == IR_FPEXT || (inst->op == IR_FPTRUNC && first->type != IR_F64))
+    if (inst->op == IR_FPTOSI || inst->op == IR_FPTOUI) {
+        *out = float_to_int(a, to, inst->op == IR_FPTOSI);
+        return true;
+    }
+    bool once = first->type != IR_F64 || to == IR_F32; /* f64 to 16 bits would round twice */
+    if (inst->op == IR_FPEXT || (inst->op == IR_FPTRUNC && once))
         value = a;
     else if (!fold_float(inst->op, first->type, a, b, &value))
         return false;
@@ -281,12 +329,20 @@ static void visit(ir_func *f, ir_region *region) {
             }
             continue;
         }
+        if (inst->op == IR_IF) opt_flatten_if(inst);
+        if (inst->op == IR_LOOP) opt_flatten_loop(inst);
         for (int r = 0; r < 2 && inst->regions[r]; r++) visit(f, inst->regions[r]);
+        if (inst->op == IR_BLOCK && opt_flatten_block(inst)) return;
     }
 }
 
 simt_status opt_fold(ir_func *f) {
     opt_clear_notes(f);
-    visit(f, &f->body);
-    return SIMT_OK;
+    arena mem;
+    arena_init(&mem);
+    bool ok = opt_note_constructs(f, &mem);
+    if (ok) visit(f, &f->body);
+    arena_deinit(&mem);
+    return ok ? SIMT_OK
+              : status_fail(SIMT_ERR_MEMORY, "out of memory while optimising kernel '%s'", f->name);
 }

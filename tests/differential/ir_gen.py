@@ -192,7 +192,7 @@ class _Writer:
 
     def conditional(self, depth):
         pick = self.random
-        cond = self.use("i1")
+        cond = self.const("i1") if pick.random() < 0.15 else self.use("i1")
         names, types = self.results(pick.randrange(3))
         label = self.next_label
         self.next_label += 1
