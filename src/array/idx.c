@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "array/internal.h"
+
 static bool idx_dtype(unsigned char code, dtype *out) {
     switch (code) {
     case 0x08: *out = DT_U8; return true;
@@ -26,36 +28,67 @@ static void copy_big_endian(unsigned char *to, const unsigned char *from, size_t
         for (size_t k = 0; k < item; k++) to[i * item + k] = from[i * item + item - 1 - k];
 }
 
-simt_status array_from_idx(const unsigned char *data, size_t bytes, const char *name, array **out) {
-    *out = NULL;
-    if (bytes < 4 || data[0] || data[1])
-        return status_fail(SIMT_ERR_VALUE,
-                           "%s is not an IDX file: it does not start with two zero bytes", name);
+typedef struct idx_header {
     dtype dt;
-    if (!idx_dtype(data[2], &dt))
+    int ndim;
+    int64_t shape[ARRAY_MAX_NDIM], size;
+    size_t header, total; /* bytes of the header, of the file */
+} idx_header;
+
+static simt_status read_header(const unsigned char *data, size_t bytes, const char *name,
+                               idx_header *h) {
+    if (bytes < 4)
+        return status_fail(SIMT_ERR_VALUE, "%s is not an IDX file: it has only %zu bytes", name,
+                           bytes);
+    if (data[0] || data[1])
+        return status_fail(SIMT_ERR_VALUE,
+                           "%s is not an IDX file: it does not start with two zero "
+                           "bytes but 0x%02x%02x",
+                           name, data[0], data[1]);
+    if (!idx_dtype(data[2], &h->dt))
         return status_fail(SIMT_ERR_VALUE, "%s is not an IDX file: unknown element type 0x%02x",
                            name, data[2]);
-    int ndim = data[3];
-    if (ndim < 1 || ndim > ARRAY_MAX_NDIM)
+    h->ndim = data[3];
+    if (h->ndim < 1 || h->ndim > ARRAY_MAX_NDIM)
         return status_fail(SIMT_ERR_VALUE, "%s: an IDX file of %d dimensions is not supported",
-                           name, ndim);
-    size_t header = 4 + 4 * (size_t)ndim;
-    if (bytes < header)
+                           name, h->ndim);
+    h->header = 4 + 4 * (size_t)h->ndim;
+    if (bytes < h->header)
         return status_fail(SIMT_ERR_VALUE, "%s is cut short: %zu bytes, its header alone has %zu",
-                           name, bytes, header);
-    int64_t shape[ARRAY_MAX_NDIM], size;
-    for (int d = 0; d < ndim; d++) {
+                           name, bytes, h->header);
+    for (int d = 0; d < h->ndim; d++) {
         const unsigned char *p = data + 4 + 4 * d;
-        shape[d] = (int64_t)p[0] << 24 | p[1] << 16 | p[2] << 8 | p[3];
+        h->shape[d] = (int64_t)p[0] << 24 | p[1] << 16 | p[2] << 8 | p[3];
     }
-    SIMT_TRY(array_check_shape(shape, ndim, dt, &size));
-    size_t item = dtype_bytes(dt), have = bytes - header;
-    if ((uint64_t)size != have / item || have % item)
-        return status_fail(
-            SIMT_ERR_VALUE,
-            "%s is %s: its header declares %lld elements of %zu bytes, but %zu bytes follow", name,
-            have < (uint64_t)size * item ? "cut short" : "too long", (long long)size, item, have);
-    SIMT_TRY(array_empty(dt, shape, ndim, out));
-    copy_big_endian(array_data(*out), data + header, (size_t)size, item);
+    char text[200];
+    if (array_check_shape(h->shape, h->ndim, h->dt, &h->size) ||
+        __builtin_add_overflow((size_t)h->size * dtype_bytes(h->dt), h->header, &h->total))
+        return status_fail(SIMT_ERR_VALUE, "%s is damaged: its header declares the shape %s", name,
+                           shape_print(h->shape, h->ndim, text, sizeof text));
+    return SIMT_OK;
+}
+
+simt_status array_idx_bytes(const unsigned char *data, size_t bytes, const char *name,
+                            size_t *total) {
+    idx_header h;
+    SIMT_TRY(read_header(data, bytes, name, &h));
+    *total = h.total;
+    return SIMT_OK;
+}
+
+simt_status array_from_idx(const unsigned char *data, size_t bytes, const char *name, array **out) {
+    *out = NULL;
+    idx_header h;
+    SIMT_TRY(read_header(data, bytes, name, &h));
+    if (bytes != h.total) {
+        char text[200];
+        return status_fail(SIMT_ERR_VALUE,
+                           "%s is %s: its header declares %s of %s (%zu bytes in all), it has %zu",
+                           name, bytes < h.total ? "cut short" : "too long",
+                           shape_print(h.shape, h.ndim, text, sizeof text), dtype_table[h.dt].name,
+                           h.total, bytes);
+    }
+    SIMT_TRY(array_empty(h.dt, h.shape, h.ndim, out));
+    copy_big_endian(array_data(*out), data + h.header, (size_t)h.size, dtype_bytes(h.dt));
     return SIMT_OK;
 }

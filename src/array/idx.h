@@ -4,8 +4,17 @@
 
 #include "array/array.h"
 
-/* A new array with the file's contents (big-endian numbers become native). `name` is for the errors:
- * SIMT_ERR_VALUE when it is not an IDX file, is cut short, or has more than it declares. */
+/* The longest header: 4 bytes and 4 per dimension. */
+#define IDX_HEADER_MAX (4 + 4 * ARRAY_MAX_NDIM)
+
+/* `name` is for the errors. Both: SIMT_ERR_VALUE when it is not an IDX file or its header is cut short
+ * or declares more than can be. */
+
+/* The bytes of the whole file, as its first bytes (up to IDX_HEADER_MAX are looked at) declare. */
+simt_status array_idx_bytes(const unsigned char *data, size_t bytes, const char *name,
+                            size_t *total);
+/* A new array with the file's contents (big-endian numbers become native); SIMT_ERR_VALUE also when
+ * there are fewer or more bytes than declared. */
 simt_status array_from_idx(const unsigned char *data, size_t bytes, const char *name, array **out);
 
 #endif

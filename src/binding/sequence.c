@@ -308,9 +308,12 @@ static bool meet_leaf(discovery *d, int depth, dtype dt) {
     return true;
 }
 
-static bool unsupported_leaf(PyObject *o, graph_face face) {
+static bool unsupported_leaf(PyObject *o, graph_face face, int depth) {
     if (PyErr_Occurred()) return false;
-    if (face == FACE_TORCH)
+    if (face == FACE_TORCH && PyUnicode_Check(o))
+        PyErr_SetString(depth ? PyExc_ValueError : PyExc_TypeError,
+                        depth ? "too many dimensions 'str'" : "new(): invalid data type 'str'");
+    else if (face == FACE_TORCH)
         PyErr_Format(PyExc_RuntimeError, "Could not infer dtype of %s", Py_TYPE(o)->tp_name);
     else
         PyErr_Format(PyExc_TypeError, "Unsupported type %R", (PyObject *)Py_TYPE(o));
@@ -323,7 +326,7 @@ static bool discover_array_leaf(discovery *d, PyObject *o, int depth) {
         a = array_ref(((pyarray *)o)->a);
     } else {
         int done = copy_memory(o, false, DT_F32, &a);
-        if (done <= 0) return unsupported_leaf(o, d->face);
+        if (done <= 0) return unsupported_leaf(o, d->face, depth);
     }
     bool ok = true;
     for (int i = 0; ok && i < a->ndim; i++) ok = meet_axis(d, depth + i, a->shape[i]);
@@ -433,7 +436,7 @@ static bool fill_leaf(filling *f, PyObject *o) {
         if (dtype_is_integer(f->dt) && float_to_integer_fails(s.f)) return false;
     } else {
         int done = binding_to_scalar(o, &s);
-        if (done <= 0) return unsupported_leaf(o, f->d->face);
+        if (done <= 0) return unsupported_leaf(o, f->d->face, f->d->ndim);
         if (s.kind != 'F' && PyLong_Check(o) && !binding_integer_fits(s, f->dt))
             return out_of_bounds(o, f->d->face, f->dt);
     }
@@ -447,7 +450,7 @@ static bool fill_array(filling *f, PyObject *o) {
     if (binding_is_array(o))
         a = array_ref(((pyarray *)o)->a);
     else if (copy_memory(o, false, DT_F32, &a) <= 0)
-        return unsupported_leaf(o, f->d->face);
+        return unsupported_leaf(o, f->d->face, f->d->ndim);
     size_t bytes = (size_t)a->size * dtype_bytes(f->dt);
     bool ok = f->to + bytes <= f->end && binding_ok(array_astype(a, f->dt, &cast)) &&
               binding_ok(array_copy_out(cast, f->to));

@@ -59,13 +59,36 @@ static PyObject *op_as_tensor(PyObject **v) { /* data, dtype, device */
 TENSOR_SIGNATURE(as_tensor, 1, 2, "data", "dtype", "device")
 TENSOR_FUNCTION(as_tensor, op_as_tensor)
 
+/* PyTorch has no negative strides and no foreign byte order. */
+static bool from_numpy_layout(PyObject *o) {
+    Py_buffer view;
+    if (PyObject_GetBuffer(o, &view, PyBUF_STRIDES | PyBUF_FORMAT) != 0) {
+        PyErr_Clear(); /* told by binding_share_memory */
+        return true;
+    }
+    bool negative = false, swapped = view.format && view.format[0] == '>' && view.itemsize > 1;
+    for (int i = 0; i < view.ndim; i++) negative |= view.strides[i] < 0;
+    PyBuffer_Release(&view);
+    if (negative)
+        PyErr_SetString(
+            PyExc_ValueError,
+            "At least one stride in the given numpy array is negative, and tensors with "
+            "negative strides are not currently supported. (You can probably work "
+            "around this by making a copy of your array  with array.copy().) ");
+    else if (swapped)
+        PyErr_SetString(PyExc_ValueError,
+                        "given numpy array has byte order different from the native byte order. "
+                        "Conversion between byte orders is currently not supported.");
+    return !negative && !swapped;
+}
+
 static PyObject *from_numpy(PyObject *module, PyObject *o) {
     array *a;
     if (strcmp(Py_TYPE(o)->tp_name, "numpy.ndarray") != 0) {
         PyErr_Format(PyExc_TypeError, "expected np.ndarray (got %s)", Py_TYPE(o)->tp_name);
         return NULL;
     }
-    if (!binding_start()) return NULL;
+    if (!binding_start() || !from_numpy_layout(o)) return NULL;
     int shared = binding_share_memory(o, &a);
     if (shared < 0) return NULL;
     if (shared) return tensor_wrap_array(a);
@@ -101,6 +124,12 @@ static PyObject *from_bytes(PyObject *module, PyObject *args) {
                      (long long)(count * step));
         ok = false;
     }
+    for (Py_ssize_t i = 0; ok && dt == DT_BOOL && i < data.len; i++)
+        if (((unsigned char *)data.buf)[i] > 1) {
+            PyErr_Format(PyExc_ValueError, "byte %zd of a bool tensor is %d", i,
+                         ((unsigned char *)data.buf)[i]);
+            ok = false;
+        }
     for (int i = ok ? ndim - 1 : -1; i >= 0; i--) {
         strides[i] = step;
         step *= shape[i];
@@ -126,7 +155,19 @@ static PyObject *from_idx(PyObject *module, PyObject *args) {
     PyBuffer_Release(&data);
     return ok ? tensor_wrap_array(a) : NULL;
 }
-PyMethodDef tensor_core_functions[] = {{"tensor_from_idx", from_idx, METH_VARARGS, NULL}, {NULL}};
+/* simt._core.idx_bytes(first_bytes, name): the whole file's length, as its header declares it */
+static PyObject *idx_bytes(PyObject *module, PyObject *args) {
+    Py_buffer data;
+    const char *name;
+    size_t total = 0;
+    if (!PyArg_ParseTuple(args, "y*s:idx_bytes", &data, &name)) return NULL;
+    bool ok = binding_ok(array_idx_bytes(data.buf, (size_t)data.len, name, &total));
+    PyBuffer_Release(&data);
+    return ok ? PyLong_FromSize_t(total) : NULL;
+}
+PyMethodDef tensor_core_functions[] = {{"tensor_from_idx", from_idx, METH_VARARGS, NULL},
+                                       {"idx_bytes", idx_bytes, METH_VARARGS, NULL},
+                                       {NULL}};
 
 /* Sizes are checked here with PyTorch's words. */
 static bool check_size(const int64_t *shape, int ndim, dtype dt, const char *name) {

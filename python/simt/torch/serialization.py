@@ -8,8 +8,7 @@ in it is executed when it is read: PyTorch's own files, which hold pickles, are 
 import os
 
 _FORMAT = 1
-_LIMIT = 1 << 40  # bytes a tensor may claim
-_PLAIN = (str, int, float, bool, type(None))
+_HEAD_LIMIT = 1 << 28  # bytes of simt.json
 
 
 def _tree(obj, tensors, depth=0):
@@ -27,7 +26,7 @@ def _tree(obj, tensors, depth=0):
     if isinstance(obj, bool) or obj is None or isinstance(obj, str):
         return obj
     if isinstance(obj, int):
-        return {"int": str(obj)}
+        return {"int": str(obj) if -(1 << 63) <= obj < 1 << 63 else hex(obj)}
     if isinstance(obj, float):
         return {"float": obj.hex()}
     if isinstance(obj, dict):
@@ -85,13 +84,11 @@ def save(obj, f, *args, **kwargs):
 class _Reader:
     """Turns the described tree back into objects; every claim of the file is checked."""
 
-    def __init__(self, archive, tensors):
+    def __init__(self, archive, tensors, fail):
         self.archive = archive
         self.described = tensors
+        self.fail = fail
         self.made = {}
-
-    def fail(self, what):
-        raise RuntimeError(f"torch.load: the file is damaged: {what}")
 
     def tensor(self, number, node):
         from simt import torch
@@ -114,13 +111,26 @@ class _Reader:
                 info = self.archive.getinfo(name)
             except KeyError:
                 self.fail(f"{name} is missing")
-            if size > _LIMIT or info.file_size != size:
+            if info.file_size != size:
                 self.fail(f"{name} has {info.file_size} bytes, its tensor {size}")
             self.made[number] = torch._from_bytes(self.archive.read(name), dtype, shape)
-        value = self.made[number]
+        value, wants_grad = self.made[number], node.get("requires_grad")
+        if wants_grad and not value.is_floating_point():
+            self.fail(f"tensor {number} of {value.dtype} requires a gradient")
         if node.get("parameter"):
-            return torch.nn.Parameter(value, requires_grad=bool(node.get("requires_grad")))
-        return value.requires_grad_() if node.get("requires_grad") else value
+            return torch.nn.Parameter(value, requires_grad=bool(wants_grad))
+        return value.requires_grad_() if wants_grad else value
+
+    def pairs(self, body, depth):
+        for pair in body:
+            if not isinstance(pair, list) or len(pair) != 2:
+                self.fail("a dict's entries")
+            key = self.value(pair[0], depth + 1)
+            try:
+                hash(key)
+            except TypeError:
+                self.fail(f"a dict's key of {type(key).__name__}")
+            yield key, self.value(pair[1], depth + 1)
 
     def value(self, node, depth=0):
         from collections import OrderedDict
@@ -137,27 +147,36 @@ class _Reader:
         body = node[kind]
         if kind == "tensor":
             return self.tensor(body, node)
-        if kind == "int" and isinstance(body, str) and len(body) < 4000:
-            return int(body)
+        if kind == "int" and isinstance(body, str):
+            return int(body, 0)
         if kind == "float" and isinstance(body, str):
             return float.fromhex(body)
-        if kind == "dtype" and isinstance(
-            getattr(torch, str(body).removeprefix("torch."), None), torch.dtype
-        ):
-            return getattr(torch, body.removeprefix("torch."))
+        if kind == "dtype" and isinstance(body, str):
+            dtype = getattr(torch, body.removeprefix("torch."), None)
+            return dtype if isinstance(dtype, torch.dtype) else self.fail(f"unknown dtype {body!r}")
         if not isinstance(body, list):
             self.fail(f"{kind!r}")
         if kind in ("dict", "ordered"):
-            if not all(isinstance(pair, list) and len(pair) == 2 for pair in body):
-                self.fail("a dict's entries")
-            pairs = [(self.value(k, depth + 1), self.value(v, depth + 1)) for k, v in body]
-            return dict(pairs) if kind == "dict" else OrderedDict(pairs)
+            return (dict if kind == "dict" else OrderedDict)(self.pairs(body, depth))
         if kind == "size" and all(type(n) is int for n in body):
             return torch.Size(body)
         if kind in ("list", "tuple"):
             values = [self.value(v, depth + 1) for v in body]
             return values if kind == "list" else tuple(values)
         self.fail(f"unknown kind {kind!r}")
+
+
+def _check_entries(archive, fail):
+    """Entries are stored as they are and together no longer than the file, so that reading takes no
+    more memory than the file has bytes, whatever it claims."""
+    archive.fp.seek(0, os.SEEK_END)
+    total, length = 0, archive.fp.tell()
+    for info in archive.infolist():
+        if info.compress_type or info.flag_bits & 1 or info.compress_size != info.file_size:
+            fail(f"its entry {info.filename[:40]!r} is compressed or encrypted")
+        total += info.file_size
+    if total > length:
+        fail(f"its entries claim {total} bytes, the file has {length}")
 
 
 def load(f, map_location=None, *args, weights_only=None, **kwargs):
@@ -179,31 +198,36 @@ def load(f, map_location=None, *args, weights_only=None, **kwargs):
     name = (
         os.fspath(f) if isinstance(f, (str, os.PathLike)) else getattr(f, "name", "the file object")
     )
+
+    def fail(what):
+        raise RuntimeError(f"torch.load: {name} is damaged: {what}")
+
     try:
         with zipfile.ZipFile(f) as archive:
             names = archive.namelist()
+            if "simt.json" not in names and any(n.endswith("data.pkl") for n in names):
+                raise RuntimeError(
+                    f"torch.load: {name} was written by PyTorch and holds a pickle, which simt "
+                    "does not execute; save it there as safetensors or NumPy arrays"
+                )
             if "simt.json" not in names:
-                if any(n.endswith("data.pkl") for n in names):
-                    raise RuntimeError(
-                        f"torch.load: {name} was written by PyTorch and holds a pickle, which "
-                        "simt does not "
-                        "execute; save it there as safetensors or NumPy arrays"
-                    )
                 raise RuntimeError(f"torch.load: {name} was not written by torch.save")
-            if archive.getinfo("simt.json").file_size > 1 << 28:
-                raise RuntimeError(f"torch.load: {name} is damaged: its description is too large")
+            _check_entries(archive, fail)
+            if archive.getinfo("simt.json").file_size > _HEAD_LIMIT:
+                fail("its description is too large")
             head = json.loads(archive.read("simt.json"))
             if not isinstance(head, dict) or head.get("simt") != _FORMAT:
                 raise RuntimeError(f"torch.load: {name} has an unknown format {str(head)[:40]}")
             tensors = head.get("tensors")
             if not isinstance(tensors, list) or not all(isinstance(t, dict) for t in tensors):
-                raise RuntimeError(f"torch.load: {name} is damaged: its list of tensors")
-            return _Reader(archive, tensors).value(head.get("tree"))
+                fail("its list of tensors")
+            return _Reader(archive, tensors, fail).value(head.get("tree"))
     except (
         zipfile.BadZipFile,
         zlib.error,
         EOFError,
         ValueError,
+        OverflowError,
         RecursionError,
         NotImplementedError,
     ) as error:

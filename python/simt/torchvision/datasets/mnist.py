@@ -33,28 +33,60 @@ def _find(folder, name):
     return None
 
 
+_LIMIT = 1 << 30  # bytes; a larger file is no dataset of this kind
+
+
 def _read(path):
-    """The file's bytes, decompressed. At most 1 GiB: a larger one is no dataset of this kind."""
-    limit = 1 << 30
-    if not path.endswith(".gz"):
-        if os.path.getsize(path) > limit:
-            raise ValueError(f"{path} is larger than {limit} bytes")
-        with open(path, "rb") as file:
-            return file.read()
+    """The bytes of an IDX file, unpacked.
+
+    Memory is spent on what the header declares (at most 1 GiB), not on what compressed data might
+    grow to.
+
+    Raises:
+        ValueError: no IDX file, damaged, cut short, or longer than it declares.
+    """
+    data = _read_raw(path)
+    if data[:2] != b"\x1f\x8b":
+        return data
     import zlib
 
-    with open(path, "rb") as file:
-        packed = file.read(limit)
-    inflate = zlib.decompressobj(31)
     try:
-        data = inflate.decompress(packed, limit)
+        head = zlib.decompressobj(31).decompress(data, 64)
+        total = _core.idx_bytes(head, path)
+        if total > _LIMIT:
+            raise ValueError(f"{path} declares {total} bytes, more than {_LIMIT}")
+        inflate = zlib.decompressobj(31)
+        plain = inflate.decompress(data, total + 1)
     except zlib.error as error:
         raise ValueError(f"{path} is damaged: {error}") from None
-    if inflate.unconsumed_tail:
-        raise ValueError(f"{path} is larger than {limit} bytes when unpacked")
+    if len(plain) > total:
+        raise ValueError(f"{path} is too long: its header declares {total} bytes in all")
     if not inflate.eof:
         raise ValueError(f"{path} is cut short: its compressed data does not end")
-    return data
+    if inflate.unused_data.strip(b"\0"):
+        raise ValueError(f"{path} is damaged: {len(inflate.unused_data)} bytes follow its end")
+    return plain
+
+
+def _read_raw(path):
+    with open(path, "rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        if size > _LIMIT:
+            raise ValueError(f"{path} has {size} bytes, more than {_LIMIT}")
+        return file.read()
+
+
+def _place(target, data):
+    """Writes a file, whole or not at all."""
+    temporary = f"{target}.{os.getpid()}.tmp"
+    try:
+        with open(temporary, "wb") as file:
+            file.write(data)
+        os.replace(temporary, target)
+    except BaseException:
+        if os.path.exists(temporary):
+            os.unlink(temporary)
+        raise
 
 
 class MNIST(VisionDataset):
@@ -148,17 +180,18 @@ class MNIST(VisionDataset):
 
     def _load_data(self):
         part = "train" if self.train else "t10k"
-        tensors = []
-        for name in (f"{part}-images-idx3-ubyte", f"{part}-labels-idx1-ubyte"):
-            path = _find(self.raw_folder, name)
-            tensors.append(_core.tensor_from_idx(_read(path), path))
-        images, labels = tensors
+        names = (f"{part}-images-idx3-ubyte", f"{part}-labels-idx1-ubyte")
+        paths = [_find(self.raw_folder, name) for name in names]
+        images, labels = (_core.tensor_from_idx(_read(path), path) for path in paths)
         if images.dim() != 3 or images.dtype != torch.uint8:
-            raise ValueError(f"{self.raw_folder}: the images are not uint8 of three dimensions")
-        if labels.dim() != 1 or labels.shape[0] != images.shape[0]:
             raise ValueError(
-                f"{self.raw_folder}: {images.shape[0]} images, but labels of shape "
-                f"{tuple(labels.shape)}"
+                f"{paths[0]}: the images are {images.dtype} of shape {tuple(images.shape)}, not "
+                "uint8 of three dimensions"
+            )
+        if labels.dtype != torch.uint8 or tuple(labels.shape) != (len(images),):
+            raise ValueError(
+                f"{paths[1]}: {len(images)} images need as many uint8 labels, not {labels.dtype} "
+                f"of shape {tuple(labels.shape)}"
             )
         return images, labels.long()
 
@@ -174,24 +207,11 @@ class MNIST(VisionDataset):
                 f"simt: {self.__class__.__name__} downloaded to {self.raw_folder}", file=sys.stderr
             )
             return
-        import shutil
-
-        for name in self._names():
+        for name in self._names():  # as torchvision leaves them: the archive, and unpacked beside
             path = _find(folder, name)
-            target = os.path.join(self.raw_folder, os.path.basename(path))
-            if os.path.exists(target):
-                continue
-            temporary = f"{target}.{os.getpid()}.tmp"
-            shutil.copyfile(path, temporary)
-            os.replace(temporary, target)
-        for name in self._names():  # torchvision leaves them unpacked beside
-            target = os.path.join(self.raw_folder, name)
-            if os.path.exists(target):
-                continue
-            temporary = f"{target}.{os.getpid()}.tmp"
-            with open(temporary, "wb") as plain:
-                plain.write(_read(_find(folder, name)))
-            os.replace(temporary, target)
+            _place(os.path.join(self.raw_folder, name), _read(path))
+            if path.endswith(".gz"):
+                _place(os.path.join(self.raw_folder, name + ".gz"), _read_raw(path))
         print(
             f"simt: {self.__class__.__name__} copied from {folder} to {self.raw_folder}",
             file=sys.stderr,
@@ -215,9 +235,7 @@ class MNIST(VisionDataset):
                 if hashlib.md5(data, usedforsecurity=False).hexdigest() != checksum:
                     errors.append(f"{mirror}: the checksum is wrong")
                     continue
-                with open(target + ".tmp", "wb") as file:
-                    file.write(data)
-                os.replace(target + ".tmp", target)
+                _place(target, data)
                 break
             else:
                 reasons = "; ".join(errors)
@@ -250,11 +268,12 @@ class MNIST(VisionDataset):
         """
         if self.target_transform is not None or self.__class__.__getitem__ is not MNIST.__getitem__:
             return None
-        batch = getattr(self.transform, "_simt_batch", None)
-        if batch is None:
+        from simt.torchvision.transforms import batch_of
+
+        images = batch_of(self.transform, self.data[indices])
+        if images is None or images.dim() != 4:  # raw images leave as PIL images
             return None
-        images = batch(self.data[indices])
-        return None if images is None else [images, self.targets[indices]]
+        return [images, self.targets[indices]]
 
     def extra_repr(self):
         return f"Split: {'Train' if self.train is True else 'Test'}"
