@@ -2,7 +2,8 @@
  *
  * A block function runs the threads of one block and is resumable: it returns DONE, YIELD (its budget
  * is used up, or, with budget left, it waits for something another block must do; calling it again
- * with the same frame and launch goes on) or FAULT (the fault record is filled; the block is abandoned).
+ * with the same frame and launch goes on), FAULT (the fault record is filled; the block is abandoned) or
+ * STUCK (its threads wait for each other and none can go on; the record says where).
  * Code may also fill the fault record and go on to DONE. Starting a block: the frame is handed over with
  * `resume` false. Frames are 64-byte aligned, `frame_bytes` plus the launch's `shared_bytes` each, and
  * hold all state of a running block, shared memory included; code never allocates. What an earlier
@@ -11,11 +12,12 @@
 #ifndef SIMT_BASE_CODE_H
 #define SIMT_BASE_CODE_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-typedef enum code_result { CODE_DONE, CODE_YIELD, CODE_FAULT } code_result;
+typedef enum code_result { CODE_DONE, CODE_YIELD, CODE_FAULT, CODE_STUCK } code_result;
 
 /* A fault of the user's program (index out of range, ...): the first in block order is reported. */
 typedef struct code_fault {
@@ -25,24 +27,41 @@ typedef struct code_fault {
     uint64_t block;    /* flat block number */
     uint32_t thread;   /* flat thread number in the block */
     int64_t values[4]; /* operands of the fault instruction */
+    /* not of the fault: where the code last yielded or got stuck */
+    uint32_t at_line, at_thread;
+    const char *at_what; /* "loop", or the operation that waits; static */
 } code_fault;
+
+/* Where the blocks of a launch meet (grid.sync). Blocks that ended count as arrived. The device has it
+ * ready for code with `meets`, and says which blocks end. */
+typedef struct code_meeting {
+    pthread_mutex_t lock;
+    uint64_t blocks, arrived, ended;
+    _Atomic uint64_t round; /* grows when all have met */
+} code_meeting;
+
+/* The round to wait for the end of: over when m->round differs. */
+uint64_t code_meeting_arrive(code_meeting *m);
+void code_meeting_leave(code_meeting *m);
 
 typedef struct code_launch {
     uint32_t grid[3], block[3];
-    const uint64_t *args; /* one per parameter: the bits of the value, zero-extended */
-    size_t shared_bytes;  /* dynamic shared memory, beyond what the code itself needs */
+    const uint64_t *args;  /* one per parameter: the bits of the value, zero-extended */
+    size_t shared_bytes;   /* dynamic shared memory, beyond what the code itself needs */
+    code_meeting *meeting; /* the device's; callers of the device leave it NULL */
 } code_launch;
 
 typedef struct code code;
 struct code {
     /* block: flat block number, x fastest. budget: decremented by work done (about one per loop round
-     * per gang); at zero the code returns YIELD. */
+     * per gang, more for long rounds: some 50 ns each); at zero the code returns YIELD. */
     code_result (*run)(const code *self, const code_launch *launch, void *frame, uint64_t block,
                        bool resume, int64_t *budget, code_fault *fault);
     void (*destroy)(code *self);
     size_t frame_bytes; /* for this code's block size (fixed when it was compiled) */
     uint32_t block[3];  /* the block size it was compiled for */
     uint32_t nparams;
+    bool meets; /* uses launch->meeting */
     uint64_t
         cost_per_block; /* rough ns, for the choice between one thread and the pool; 0 unknown */
     const char *name, *file; /* owned by the code */

@@ -103,21 +103,35 @@ static PyObject *raise_fault(const code *c, const code_fault *f) {
     return NULL;
 }
 
-static simt_status run_in_steps(const code *c, const code_launch *launch, int64_t most,
+/* All blocks of a launch by turns, each in a frame of its own. */
+static simt_status run_in_steps(const code *c, const code_launch *given, int64_t most,
                                 code_fault *fault) {
-    void *frame = NULL;
-    if (posix_memalign(&frame, 64, c->frame_bytes + launch->shared_bytes + 64) != 0)
-        return status_fail(SIMT_ERR_MEMORY, "frame");
-    memset(frame, 0, 64);
-    uint64_t n = (uint64_t)launch->grid[0] * launch->grid[1] * launch->grid[2];
-    for (uint64_t b = 0; b < n; b++) {
-        bool resume = false;
-        for (int64_t budget = most;
-             c->run(c, launch, frame, b, resume, &budget, fault) == CODE_YIELD; budget = most)
-            resume = true;
+    uint64_t n = (uint64_t)given->grid[0] * given->grid[1] * given->grid[2], left = n;
+    size_t bytes = (c->frame_bytes + given->shared_bytes + 127) & ~(size_t)63;
+    char *frames = NULL;
+    bool *begun = calloc(2 * n + 1, sizeof *begun), *ended = begun + n;
+    if (begun == NULL || posix_memalign((void **)&frames, 64, n * bytes) != 0) {
+        free(begun);
+        return status_fail(SIMT_ERR_MEMORY, "frames");
     }
-    free(frame);
-    return SIMT_OK;
+    code_meeting meeting = {.lock = PTHREAD_MUTEX_INITIALIZER, .blocks = n};
+    code_launch launch = *given;
+    launch.meeting = &meeting;
+    code_result r = CODE_DONE;
+    for (uint64_t b = 0; left > 0 && r != CODE_STUCK; b = (b + 1) % n) {
+        if (ended[b]) continue;
+        int64_t budget = most;
+        if (!begun[b]) memset(frames + b * bytes, 0, 64);
+        r = c->run(c, &launch, frames + b * bytes, b, begun[b], &budget, fault);
+        begun[b] = true;
+        ended[b] = r == CODE_DONE;
+        left -= r == CODE_DONE;
+        if (r == CODE_DONE) code_meeting_leave(&meeting);
+    }
+    free(frames);
+    free(begun);
+    return r == CODE_STUCK ? status_fail(SIMT_ERR_NO_PROGRESS, "stuck at %s", fault->at_what)
+                           : SIMT_OK;
 }
 
 static uint64_t now_ns(void) {

@@ -39,12 +39,13 @@ static void destroy_code(code *self) {
 static size_t align64(size_t n) { return (n + 63) & ~(size_t)63; }
 
 static void lay_out_frame(vm_code *c) {
-    c->set_bytes = align64(c->lanes);
+    c->set_bytes = c->lanes == 1 ? 8 : align64(c->lanes);
+    c->ended_bytes = c->nwarps > 0 && c->lanes > 1 ? align64((c->lanes + 7) / 8) : 0;
     c->slot_bytes = align64(c->slot_bytes);
     c->local_bytes = align64(c->local_bytes * c->lanes);
     size_t gang = align64(sizeof(vm_gang)) + align64(c->nentries * sizeof(void *)) +
-                  align64(c->nsets * sizeof(vm_set)) + align64(c->cell_bytes) +
-                  (c->nsets + 1) * c->set_bytes + c->slot_bytes + c->local_bytes;
+                  align64(c->nsets * sizeof(vm_set)) + align64(c->cell_bytes) + c->ended_bytes +
+                  align64((c->nsets + 1) * c->set_bytes) + c->slot_bytes + c->local_bytes;
     c->gang_bytes = gang;
     c->shared_offset = align64(sizeof(vm_frame)) + gang * c->gangs;
     c->base.frame_bytes = c->shared_offset + align64(c->shared_bytes);
@@ -89,15 +90,15 @@ static bool keep_all(vm_code *c, const ir_func *f) {
            keep(c, (void **)&c->addresses, c->naddresses * sizeof *c->addresses) &&
            keep(c, (void **)&c->atomics, c->natomics * sizeof *c->atomics) &&
            keep(c, (void **)&c->faults, c->nfaults * sizeof *c->faults) &&
+           keep(c, (void **)&c->warps, c->nwarps * sizeof *c->warps) &&
            keep(c, (void **)&c->compares, c->ncompares * sizeof *c->compares);
 }
 
 static simt_status build(vm_plan *p, vm_code *c) {
-    if (!vm_plan_scan(p))
+    if (!vm_plan_scan(p) || !vm_plan_gangs(p))
         return status_fail(SIMT_ERR_MEMORY, "no memory to compile kernel %s", p->f->name);
-    p->lanes = c->lanes = p->has_spin ? 1 : p->threads;
+    c->lanes = p->lanes;
     c->gangs = p->threads / p->lanes;
-    vm_plan_shapes(p);
     vm_plan_lifetimes(p);
     SIMT_TRY(vm_emit(p, c));
     c->assumes_small_grid = p->small_grid && p->used_small_grid;

@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { ROUND_COST = 500 }; /* tenths of ns that one of the budget stands for */
+
 typedef struct emitter {
     vm_plan *p;
     vm_code *c;
@@ -533,6 +535,46 @@ static void emit_fault(emitter *e, const ir_inst *in) {
     add(e, VM_FAULT)->imm = e->c->nfaults++;
 }
 
+static void emit_barrier(emitter *e, const ir_inst *in) {
+    uint32_t predicate = 0;
+    bool one = false;
+    if (in->nargs > 0) {
+        operand x = operand_of(e, in->args[0], e->c->lanes == 1);
+        predicate = x.entry, one = x.one;
+    }
+    vm_inst *x = add(e, VM_BARRIER);
+    x->imm = in->op, x->line = in->pos.line;
+    x->a = predicate, x->b = one;
+    if (in->nresults > 0) {
+        x->dst = entry_of(e, &in->results[0]);
+        widen(e, &in->results[0]);
+    }
+}
+
+static void emit_warp(emitter *e, const ir_inst *in) {
+    vm_warp *x = &e->c->warps[e->c->nwarps];
+    bool shuffles = in->op >= IR_SHFL_IDX && in->op <= IR_SHFL_BFLY, one = e->c->lanes == 1;
+    operand o[4] = {{0}};
+    for (unsigned i = 0; i < in->nargs; i++) o[i] = operand_of(e, in->args[i], one);
+    *x = (vm_warp){.op = in->op, .line = in->pos.line};
+    if (in->nresults > 0) x->dst = entry_of(e, &in->results[0]);
+    if (in->op == IR_SYNCWARP) {
+        x->mask = o[0].entry, x->one_mask = o[0].one;
+    } else if (in->nargs > 0) {
+        unsigned mask = shuffles ? 2 : 1;
+        x->size = log2_bytes(in->args[0]->type);
+        x->value = o[0].entry, x->one_value = o[0].one;
+        x->mask = o[mask].entry, x->one_mask = o[mask].one;
+    }
+    if (shuffles) {
+        x->lane = o[1].entry, x->one_lane = o[1].one;
+        x->width = o[3].entry, x->one_width = o[3].one;
+    }
+    vm_inst *at = add(e, VM_WARP);
+    at->imm = e->c->nwarps++, at->line = in->pos.line;
+    add_cost(e, 100, true);
+}
+
 /* ---- control ---- */
 
 static uint32_t *fixes_of(emitter *e, const ir_region *r) {
@@ -718,8 +760,9 @@ static void emit_loop(emitter *e, const ir_inst *in) {
     add(e, VM_CLEAR)->set = exit_set(n);
     add(e, VM_CLEAR)->set = (uint16_t)(exit_set(n) + 1);
     uint32_t head = e->c->ninsts;
-    uint64_t weight = e->weight;
+    uint64_t weight = e->weight, cost = e->cost;
     e->weight = weight * 16 > 1 << 20 ? weight : weight * 16;
+    uint64_t inner = e->weight;
     for (unsigned i = 0; i < body->nparams; i++) widen(e, &body->params[i]);
     emit_region(e, body);
     e->weight = weight;
@@ -736,10 +779,12 @@ static void emit_loop(emitter *e, const ir_inst *in) {
     }
     vm_inst *back = add(e, VM_LOOP_BACK);
     back->target = head, back->flags = n->spin ? VM_FLAG_SPIN : 0, back->line = in->pos.line;
+    back->imm = 1 + (int64_t)((e->cost - cost) / inner / ROUND_COST);
     e->c->insts[next].target = e->c->ninsts;
     emit_after(e, in);
 }
 
+/* A compare that only steers an if of linear values is decided there. */
 static bool is_skipped_compare(emitter *e, const ir_inst *in) {
     if (in->op < IR_EQ || in->op > IR_LE_U || !is_linear_compare(e, &in->results[0])) return false;
     for (uint32_t i = 0; i < e->p->nnodes; i++) {
@@ -760,7 +805,14 @@ static void emit_inst(emitter *e, const ir_inst *in) {
         return;
     case IR_LOAD: emit_load(e, in); return;
     case IR_STORE: emit_store(e, in); return;
-    case IR_BARRIER: add(e, VM_BARRIER); return;
+    case IR_BARRIER:
+    case IR_BARRIER_COUNT:
+    case IR_BARRIER_AND:
+    case IR_BARRIER_OR: emit_barrier(e, in); return;
+    case IR_GRID_SYNC:
+        e->c->base.meets = true;
+        add(e, VM_GRID_SYNC)->line = in->pos.line;
+        return;
     case IR_FENCE: add(e, VM_FENCE); return;
     case IR_FAULT: emit_fault(e, in); return;
     case IR_BLOCK: emit_block(e, in); return;
@@ -781,6 +833,8 @@ static void emit_inst(emitter *e, const ir_inst *in) {
     }
     if (ir_op_is_atomic(in->op))
         emit_atomic(e, in);
+    else if (ir_op_is_warp(in->op))
+        emit_warp(e, in);
     else if (!vm_value_of(e->p, &in->results[0])->aimed && !is_skipped_compare(e, in))
         emit_elementwise(e, in);
 }
@@ -793,7 +847,7 @@ static void emit_region(emitter *e, const ir_region *r) {
 
 static void emit_function(emitter *e) {
     vm_code *c = e->c;
-    c->ninsts = c->natomics = c->nfaults = c->ncompares = 0;
+    c->ninsts = c->natomics = c->nfaults = c->ncompares = c->nwarps = 0;
     e->cost = 0, e->weight = 1;
     for (uint32_t i = 0; i < e->p->f->body.nparams; i++) widen(e, &e->p->f->body.params[i]);
     emit_region(e, &e->p->f->body);
@@ -806,7 +860,8 @@ simt_status vm_emit(vm_plan *p, vm_code *c) {
     c->atomics = ARENA_ARRAY(p->mem, vm_atomic, p->nnodes + 1);
     c->faults = ARENA_ARRAY(p->mem, vm_fault, p->nnodes + 1);
     c->compares = ARENA_ARRAY(p->mem, vm_compare, p->nnodes + 1);
-    if (c->atomics == NULL || c->faults == NULL || c->compares == NULL)
+    c->warps = ARENA_ARRAY(p->mem, vm_warp, p->nnodes + 1);
+    if (c->atomics == NULL || c->faults == NULL || c->compares == NULL || c->warps == NULL)
         return status_fail(SIMT_ERR_MEMORY, "no memory to compile kernel %s", p->f->name);
     new_cell(&e); /* entry 0: none */
     place_scalars(&e);

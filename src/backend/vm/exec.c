@@ -1,4 +1,4 @@
-/* Runs the code of a block, gang by gang (see vm.h for the structures).
+/* Runs the code of a block for one gang, until it ends or waits (see vm.h for the structures).
  *
  * Pure operations run over all lanes below `top`, active or not; memory, faults and what constructs
  * pass on look at the mask. No instruction runs with no active lane, except those that pick up lanes.
@@ -175,8 +175,6 @@ static void split_linear(const vm_code *c, vm_gang *g, const vm_inst *in) {
 
 /* ---- memory ---- */
 
-enum { STREAM_LANES = 6 << 20 }; /* 24 MB of f32 written by the launch */
-
 static inline void load_scalar(void *dst, const void *from, unsigned size, uint32_t order) {
     if (order == IR_PLAIN) {
         switch (size) {
@@ -308,15 +306,27 @@ static void copy_lanes(const vm_code *c, const vm_gang *g, const vm_inst *in, bo
         m->blend[in->size](dst, a, g->now.bytes, g->now.top);
 }
 
+/* barrier.count, .and, .or where one gang is the block: the lanes here are all that come. */
+static void reduce_predicate(vm_gang *g, const vm_inst *in) {
+    const uint32_t *p = g->entry[in->a];
+    const uint8_t *mask = mask_of(&g->now);
+    uint32_t yes = 0;
+    if (in->b != 0)
+        yes = *p != 0 ? g->now.count : 0;
+    else
+        for (uint32_t i = 0; i < g->now.top; i++) yes += (mask == NULL || mask[i]) && p[i] != 0;
+    *(uint32_t *)g->entry[in->dst] = in->imm == IR_BARRIER_COUNT ? yes
+                                     : in->imm == IR_BARRIER_AND ? yes == g->now.count
+                                                                 : yes > 0;
+}
+
 /* ---- the loop ---- */
 
-typedef enum vm_stop { STOP_DONE, STOP_BARRIER, STOP_BUDGET, STOP_SPIN } vm_stop;
-enum { SPIN_ROUNDS = 32 }; /* of a spin loop before another gang gets its turn */
+enum { SPIN_ROUNDS = 2 }; /* of a spin loop before another gang gets its turn */
 
 #define AS(T, e) (*(T *)g->entry[e])
 
-static vm_stop run_gang(const vm_code *c, vm_frame *f, vm_gang *g, int64_t *budget,
-                        code_fault *fault) {
+vm_stop vm_gang_run(const vm_code *c, vm_frame *f, vm_gang *g, int64_t *budget, code_fault *fault) {
     const vm_inst *in = c->insts + g->pc, *insts = c->insts;
     const vm_moves *moves = c->kernels->moves;
     void **entry = g->entry;
@@ -366,9 +376,25 @@ static vm_stop run_gang(const vm_code *c, vm_frame *f, vm_gang *g, int64_t *budg
             vm_atomic_exec(&c->atomics[in->imm], entry, mask_of(&g->now), g->now.top);
             break;
         case VM_BARRIER:
-            if (c->gangs == 1) break;
+            if (c->gangs == 1) {
+                if (in->imm != IR_BARRIER) reduce_predicate(g, in);
+                break;
+            }
             g->pc = (uint32_t)(in + 1 - insts);
             return STOP_BARRIER;
+        case VM_GRID_SYNC: g->pc = (uint32_t)(in + 1 - insts); return STOP_GRID_SYNC;
+        case VM_WARP: {
+            const vm_warp *x = &c->warps[in->imm];
+            uint32_t stuck;
+            if (c->lanes == 1 && x->op != IR_ACTIVEMASK) {
+                g->pc = (uint32_t)(in - insts);
+                return STOP_WARP;
+            }
+            if (vm_warp_exec(c, g, x, &stuck)) break;
+            fault->at_line = x->line, fault->at_thread = stuck;
+            fault->at_what = ir_op_table[x->op].name;
+            return STOP_STUCK;
+        }
         case VM_FENCE: __atomic_thread_fence(__ATOMIC_SEQ_CST); break;
         case VM_FAULT: record_fault(c, f, g, &c->faults[in->imm], fault); break;
         case VM_JUMP: in = insts + in->target - 1; break;
@@ -401,6 +427,7 @@ static vm_stop run_gang(const vm_code *c, vm_frame *f, vm_gang *g, int64_t *budg
             in = insts + in->target - 1;
             break;
         case VM_END_LANES:
+            if (c->nwarps > 0) vm_warp_end_lanes(g);
             g->now.count = g->now.top = 0;
             in = insts + in->target - 1;
             break;
@@ -412,157 +439,16 @@ static vm_stop run_gang(const vm_code *c, vm_frame *f, vm_gang *g, int64_t *budg
             if (g->now.count == 0) in = insts + in->target - 1;
             break;
         case VM_LOOP_BACK: {
-            bool switches = (in->flags & VM_FLAG_SPIN) != 0 && --spins <= 0;
+            bool spin = (in->flags & VM_FLAG_SPIN) != 0;
+            uint32_t line = in->line;
+            int64_t cost = in->imm;
             in = insts + in->target - 1;
-            if (--*budget > 0 && !switches) break;
+            if (spin ? --spins > 0 : (*budget -= cost) > 0) break;
             g->pc = (uint32_t)(in + 1 - insts);
-            return switches && *budget > 0 ? STOP_SPIN : STOP_BUDGET;
+            fault->at_line = line, fault->at_thread = g->first, fault->at_what = "loop";
+            return spin ? STOP_SPIN : STOP_BUDGET;
         }
         case VM_FINISH: return STOP_DONE;
         }
     }
-}
-
-/* ---- frames and blocks ---- */
-
-static size_t align64(size_t n) { return (n + 63) & ~(size_t)63; }
-
-static vm_gang *gang_of(const vm_code *c, vm_frame *f, uint32_t i) {
-    return (vm_gang *)((char *)f + align64(sizeof(vm_frame)) + c->gang_bytes * i);
-}
-
-static void *place_of(const vm_code *c, vm_frame *f, vm_gang *g, char *cells, const vm_entry *e) {
-    switch ((vm_place)e->place) {
-    case VM_AT_CONST: return c->constants + e->offset;
-    case VM_AT_CELL: return cells + e->offset;
-    case VM_AT_SLOT: return g->slots + e->offset;
-    case VM_AT_SPECIAL:
-        return e->offset <= IR_CTAID_Z ? &f->ctaid[e->offset - IR_CTAID_X]
-                                       : &f->nctaid[e->offset - IR_NCTAID_X];
-    case VM_AT_TID: return &g->tid[e->offset];
-    default: return NULL;
-    }
-}
-
-static void set_up_gang(const vm_code *c, vm_frame *f, uint32_t i) {
-    vm_gang *g = gang_of(c, f, i);
-    char *at = (char *)g + align64(sizeof *g);
-    *g = (vm_gang){.entry = (void **)at, .first = i * c->lanes};
-    at += align64(c->nentries * sizeof(void *));
-    g->sets = (vm_set *)at;
-    at += align64(c->nsets * sizeof(vm_set));
-    char *cells = at;
-    at += align64(c->cell_bytes);
-    for (uint32_t k = 0; k <= c->nsets; k++, at += c->set_bytes) {
-        if (k < c->nsets)
-            g->sets[k] = (vm_set){.bytes = (uint8_t *)at};
-        else
-            g->now.bytes = (uint8_t *)at;
-    }
-    g->slots = at;
-    char *local = at + c->slot_bytes, *shared = (char *)f + c->shared_offset;
-    uint32_t x = c->base.block[0], y = c->base.block[1];
-    g->tid[0] = g->first % x, g->tid[1] = g->first / x % y, g->tid[2] = g->first / x / y;
-    g->tid[3] = g->first % IR_WARP_SIZE;
-    for (uint32_t k = 0; k < c->nentries; k++)
-        g->entry[k] = place_of(c, f, g, cells, &c->entries[k]);
-    for (uint32_t k = 0; k < c->naddresses; k++) {
-        const vm_address *a = &c->addresses[k];
-        uint32_t offset = a->offset == UINT32_MAX ? (uint32_t)align64(c->shared_bytes) : a->offset;
-        *(char **)g->entry[a->entry] = (a->local ? local : shared) + offset;
-    }
-}
-
-static void start_block(const vm_code *c, vm_frame *f, const code_launch *launch, uint64_t block) {
-    if (__builtin_expect(f->serial != c->serial || f->self != f, 0)) {
-        for (uint32_t i = 0; i < c->gangs; i++) set_up_gang(c, f, i);
-        f->serial = c->serial;
-        f->self = f;
-    }
-    f->launch = launch;
-    f->block = block;
-    f->at = 0;
-    f->streams =
-        c->kernels->moves->stream != NULL && (uint64_t)launch->grid[0] * c->lanes > STREAM_LANES;
-    uint64_t gx = launch->grid[0], gy = launch->grid[1];
-    f->ctaid[0] = (uint32_t)block, f->ctaid[1] = f->ctaid[2] = 0;
-    if (block >= gx) {
-        f->ctaid[0] = (uint32_t)(block % gx);
-        f->ctaid[1] = (uint32_t)(block / gx % gy);
-        f->ctaid[2] = (uint32_t)(block / gx / gy);
-    }
-    for (int i = 0; i < 3; i++) f->nctaid[i] = launch->grid[i];
-    for (uint32_t i = 0; i < c->gangs; i++) {
-        vm_gang *g = gang_of(c, f, i);
-        g->pc = 0;
-        g->state = VM_RUNNING;
-        g->now.count = g->now.top = c->lanes;
-        for (uint32_t k = 0; k < c->nparams; k++) {
-            uint32_t e = c->params[k];
-            g->entry[e] = (void *)&launch->args[c->entries[e].offset];
-        }
-    }
-}
-
-/* One turn for every gang that can run. Returns true when the budget is used up. */
-static bool run_gangs_once(const vm_code *c, vm_frame *f, int64_t *budget, code_fault *fault,
-                           bool *moved) {
-    for (; f->at < c->gangs; f->at++) {
-        vm_gang *g = gang_of(c, f, f->at);
-        if (g->state != VM_RUNNING) continue;
-        switch (run_gang(c, f, g, budget, fault)) {
-        case STOP_DONE:
-            g->state = VM_DONE;
-            *moved = true;
-            break;
-        case STOP_BARRIER:
-            g->state = VM_AT_BARRIER;
-            *moved = true;
-            break;
-        case STOP_SPIN: break;
-        case STOP_BUDGET: return true;
-        }
-    }
-    f->at = 0;
-    return false;
-}
-
-/* Gangs that ended count as arrived at a barrier. */
-static bool release_barrier(const vm_code *c, vm_frame *f) {
-    bool any = false;
-    for (uint32_t i = 0; i < c->gangs; i++)
-        if (gang_of(c, f, i)->state == VM_RUNNING) return true;
-    for (uint32_t i = 0; i < c->gangs; i++) {
-        vm_gang *g = gang_of(c, f, i);
-        if (g->state == VM_AT_BARRIER) g->state = VM_RUNNING, any = true;
-    }
-    return any;
-}
-
-static code_result run_gangs(const vm_code *c, vm_frame *f, int64_t *budget, code_fault *fault) {
-    enum { IDLE_TURNS = 4 }; /* all gangs spin: what they wait for is in another block */
-    for (int idle = 0; idle < IDLE_TURNS;) {
-        bool moved = false;
-        if (run_gangs_once(c, f, budget, fault, &moved)) return CODE_YIELD;
-        if (!release_barrier(c, f)) return CODE_DONE;
-        idle = moved ? 0 : idle + 1;
-    }
-    return CODE_YIELD;
-}
-
-static bool small_grid(const code_launch *l) {
-    for (int i = 0; i < 3; i++)
-        if ((uint64_t)l->grid[i] * l->block[i] > INT32_MAX) return false;
-    return true;
-}
-
-code_result vm_run(const code *self, const code_launch *launch, void *frame, uint64_t block,
-                   bool resume, int64_t *budget, code_fault *fault) {
-    const vm_code *c = (const vm_code *)self;
-    if (c->general != NULL && !small_grid(launch)) c = c->general;
-    vm_frame *f = frame;
-    if (!resume) start_block(c, f, launch, block);
-    if (c->lanes == 1) return run_gangs(c, f, budget, fault);
-    vm_stop stop = run_gang(c, f, gang_of(c, f, 0), budget, fault);
-    return stop == STOP_DONE ? CODE_DONE : CODE_YIELD;
 }

@@ -1,4 +1,4 @@
-/* Positions, spin loops, lifetimes, and what need not be copied.
+/* Positions, lifetimes, and what need not be copied.
  *
  * In: a verified function. Out: every instruction has a node (inst->note) with its position in program
  * order; every value its lifetime in positions. Three kinds of copies are avoided:
@@ -48,59 +48,6 @@ static void scan_region(vm_plan *p, ir_region *r, uint32_t *at, uint32_t depth) 
     }
 }
 
-/* ---- spin loops: a way out of the loop hangs on an atomic or a load that others change ---- */
-
-static bool is_signal(const ir_inst *in) {
-    if (in->op == IR_LOAD) return IR_MEM_ORDER(in->imm) != IR_PLAIN;
-    return ir_op_is_atomic(in->op);
-}
-
-static bool taint(bool *tainted, const ir_value *v, bool on) {
-    if (!on || tainted[v->id]) return false;
-    return tainted[v->id] = true;
-}
-
-static bool taint_inst(bool *tainted, const ir_inst *in) {
-    bool on = is_signal(in), changed = false;
-    for (unsigned i = 0; i < in->nargs; i++) {
-        bool hot = tainted[in->args[i]->id];
-        if (in->op == IR_BR)
-            changed |= taint(tainted, &in->label->results[i], hot);
-        else if (in->op == IR_CONTINUE)
-            changed |= taint(tainted, &in->label->regions[0]->params[i], hot);
-        else if (in->op == IR_LOOP)
-            changed |= taint(tainted, &in->regions[0]->params[i], hot);
-        else
-            on |= hot;
-    }
-    if (!ir_op_table[in->op].control)
-        for (unsigned i = 0; i < in->nresults; i++) changed |= taint(tainted, &in->results[i], on);
-    return changed;
-}
-
-static bool contains_signal(const vm_plan *p, const vm_node *loop) {
-    for (const vm_node *n = loop + 1; n < p->nodes + p->nnodes && n->at < loop->end; n++)
-        if (is_signal(n->inst)) return true;
-    return false;
-}
-
-static bool find_spin_loops(vm_plan *p) {
-    bool *tainted = ARENA_ARRAY(p->mem, bool, p->nvalues + 1), changed = true;
-    if (tainted == NULL) return false;
-    while (changed) {
-        changed = false;
-        for (uint32_t i = 0; i < p->nnodes; i++) changed |= taint_inst(tainted, p->nodes[i].inst);
-    }
-    for (uint32_t i = 0; i < p->nnodes; i++) {
-        ir_inst *in = p->nodes[i].inst;
-        if (in->op != IR_IF || !p->nodes[i].escapes || !tainted[in->args[0]->id]) continue;
-        for (ir_inst *o = in->parent->owner; o != NULL; o = o->parent->owner)
-            if (o->op == IR_LOOP && contains_signal(p, vm_node_of(o)))
-                vm_node_of(o)->spin = p->has_spin = true;
-    }
-    return true;
-}
-
 bool vm_plan_scan(vm_plan *p) {
     uint32_t n = count_insts(&p->f->body), at = 0;
     p->nvalues = p->f->next_id;
@@ -109,7 +56,7 @@ bool vm_plan_scan(vm_plan *p) {
     p->writes = ARENA_ARRAY(p->mem, uint32_t, n + 1);
     if (p->nodes == NULL || p->values == NULL || p->writes == NULL) return false;
     scan_region(p, (ir_region *)&p->f->body, &at, 0);
-    return find_spin_loops(p);
+    return true;
 }
 
 /* ---- lifetimes ---- */

@@ -153,7 +153,8 @@ static int64_t stride_of(vm_plan *p, const ir_inst *in) {
     if (in->op == IR_SPECIAL) return stride_of_tid(p, in->imm);
     if (in->op == IR_ALLOC)
         return in->results[0].type == IR_PTR_LOCAL ? (int64_t)p->local_bytes : 0;
-    if (ir_op_is_atomic(in->op)) return VM_VARYING;
+    if (ir_op_is_barrier(in->op)) return 0;
+    if (ir_op_is_atomic(in->op) || ir_op_is_warp(in->op)) return VM_VARYING;
     if (!has_linear && !(in->op == IR_SELECT && a == 0)) return VM_VARYING;
     if (a == VM_UNKNOWN || b == VM_UNKNOWN || c == VM_UNKNOWN) return VM_UNKNOWN;
     switch (in->op) {

@@ -1,15 +1,18 @@
 /* The vm's own structures: decoded code, its frame, and the analyses of the compiler.
  *
  * A gang is the group of threads ("lanes") that one pass over the code runs: the whole block, or one
- * thread in kernels that wait for other threads in a loop (spin loops), which must interleave.
+ * thread in kernels whose threads wait for each other otherwise than at a barrier (gang.c says which).
  * Every value has an entry in a table of pointers: to a vector of lanes in the frame, to a scalar, or
  * straight to memory (a forwarded load). Values that are equal in all lanes or grow by a constant from
  * lane to lane are kept as the one value of lane 0 ("scalar"; stride 0: uniform).
  *
+ * gang.c    the size of gangs: spin loops, and operations that meet from different places
  * shape.c   which values are scalars, and their stride; which constructs diverge
  * plan.c    positions, lifetimes, forwarding, slots in the frame
  * emit.c    IR to vm_inst
- * exec.c    runs them
+ * exec.c    runs them for one gang
+ * turns.c   frames, and the turns of a block's gangs
+ * warp.c    warp operations
  */
 #ifndef SIMT_BACKEND_VM_VM_H
 #define SIMT_BACKEND_VM_VM_H
@@ -45,7 +48,9 @@ typedef enum vm_kind {
     VM_STORE_AIM, /* dst's entry becomes the address a where the next instruction may write there */
     VM_STORE_AIMED, /* stores dst to a unless it was written there */
     VM_ATOMIC,      /* imm: index into vm_code.atomics */
-    VM_BARRIER,
+    VM_BARRIER,     /* imm: the operation; a, b: predicate, scalar or not; dst: result */
+    VM_GRID_SYNC,
+    VM_WARP, /* imm: index into vm_code.warps */
     VM_FENCE,
     VM_FAULT,     /* imm: index into vm_code.faults */
     VM_JUMP,      /* to target */
@@ -86,6 +91,15 @@ typedef struct vm_atomic {
     bool gather, b_scalar, c_scalar, shared, one; /* one: a gang of one lane */
 } vm_atomic;
 typedef void (*vm_atomic_run)(const vm_atomic *x, void **entry, const uint8_t *mask, size_t n);
+
+/* operands: value (also the predicate), lane, mask, width; 0 where the operation has none */
+typedef struct vm_warp {
+    ir_op op;
+    uint8_t size; /* log2 of the value's bytes */
+    uint32_t dst, line;
+    uint32_t value, lane, mask, width;
+    bool one_value, one_lane, one_mask, one_width; /* scalars */
+} vm_warp;
 
 typedef struct vm_fault {
     uint32_t number, line;
@@ -133,13 +147,15 @@ struct vm_code {
     vm_atomic *atomics;
     vm_fault *faults;
     vm_compare *compares;
+    vm_warp *warps;
     uint32_t *params;    /* entries of parameters */
     uint32_t *forwarded; /* entries of forwarded loads */
     uint32_t nforwarded;
     uint32_t nparams;
     char *constants; /* 64-byte aligned */
-    uint32_t natomics, nfaults, ncompares;
-    size_t constant_bytes, cell_bytes, slot_bytes, set_bytes, local_bytes, shared_bytes;
+    uint32_t natomics, nfaults, ncompares, nwarps;
+    size_t constant_bytes, cell_bytes, slot_bytes, set_bytes, ended_bytes, local_bytes,
+        shared_bytes;
     size_t gang_bytes, shared_offset;
     bool assumes_small_grid; /* i32 thread numbers of the grid do not wrap */
     vm_code *general;        /* for launches where that does not hold, or NULL */
@@ -154,12 +170,19 @@ typedef struct vm_set {
     uint8_t *bytes;
 } vm_set;
 
-typedef enum vm_state { VM_RUNNING, VM_AT_BARRIER, VM_DONE } vm_state;
+typedef enum vm_state {
+    VM_RUNNING,
+    VM_AT_BARRIER,
+    VM_AT_GRID_SYNC,
+    VM_AT_WARP, /* pc is the operation itself; elsewhere, what comes after */
+    VM_DONE
+} vm_state;
 typedef struct vm_gang {
     void **entry;
     vm_set *sets;
     char *slots;
     vm_set now;
+    uint32_t *ended; /* lanes that returned, a bit each; kept in code with warp operations */
     uint32_t pc, state;
     uint32_t first;  /* flat number of lane 0 */
     uint32_t tid[4]; /* of lane 0; last: its place in the warp */
@@ -171,12 +194,33 @@ typedef struct vm_frame {
     const code_launch *launch;
     uint64_t block;
     uint32_t ctaid[3], nctaid[3];
-    uint32_t at;  /* gang that runs next */
-    bool streams; /* the launch is so long that what it writes outgrows the caches */
+    uint32_t at;    /* gang that runs next */
+    bool met;       /* the block has arrived at grid.sync */
+    uint64_t round; /* and waits for the end of this round */
+    bool streams;   /* the launch is so long that what it writes outgrows the caches */
 } vm_frame;
 
 code_result vm_run(const code *self, const code_launch *launch, void *frame, uint64_t block,
                    bool resume, int64_t *budget, code_fault *fault);
+typedef enum vm_stop {
+    STOP_DONE,
+    STOP_BARRIER,
+    STOP_GRID_SYNC,
+    STOP_WARP,
+    STOP_BUDGET,
+    STOP_SPIN,
+    STOP_STUCK
+} vm_stop;
+vm_stop vm_gang_run(const vm_code *c, vm_frame *f, vm_gang *g, int64_t *budget, code_fault *fault);
+/* The same operation for a gang of many lanes: false if a lane named in a mask can't come, which is
+ * then *stuck. For gangs of one: all that thread `at` waits for have come, and were given their results. */
+bool vm_warp_exec(const vm_code *c, vm_gang *g, const vm_warp *x, uint32_t *stuck);
+bool vm_warp_meet(const vm_code *c, vm_frame *f, uint32_t at);
+void vm_warp_end_lanes(vm_gang *g);
+static inline size_t vm_align64(size_t n) { return (n + 63) & ~(size_t)63; }
+static inline vm_gang *vm_gang_of(const vm_code *c, vm_frame *f, uint32_t i) {
+    return (vm_gang *)((char *)f + vm_align64(sizeof(vm_frame)) + c->gang_bytes * i);
+}
 void vm_atomic_exec(const vm_atomic *x, void **entry, const uint8_t *mask, size_t n);
 
 /* ---- analyses ---- */
@@ -234,7 +278,8 @@ static inline bool vm_is_scalar(const vm_plan *p, const ir_value *v) {
 }
 vm_type vm_type_of(ir_type t);
 
-bool vm_plan_scan(vm_plan *p);      /* nodes, positions, spin loops */
+bool vm_plan_scan(vm_plan *p);      /* nodes, positions */
+bool vm_plan_gangs(vm_plan *p);     /* spin loops, lanes; leaves shapes done */
 void vm_plan_shapes(vm_plan *p);    /* strides, ranges, calm */
 void vm_plan_lifetimes(vm_plan *p); /* uses, forwarding, aiming, sharing, lifetimes */
 simt_status vm_emit(vm_plan *p, vm_code *c);

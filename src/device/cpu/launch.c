@@ -3,7 +3,8 @@
  * Small launches run on the caller and wake nobody; one that turns out longer hands its rest to the
  * pool. Blocks start in ascending order, in chunks from one counter. A block that waits for another
  * (YIELD with budget left) is set aside in its frame and resumed in turn; one that only computes long
- * (budget used up) goes on after a look at the stop flag. The caller's thread asks for interrupts.
+ * (budget used up) goes on after a look at the stop flag, unless its time slice is over and others wait
+ * for a turn: then it is set aside too. The caller's thread asks for interrupts.
  */
 #include "device/cpu/cpu.h"
 
@@ -14,18 +15,22 @@
 #include <time.h>
 
 enum {
-    BUDGET = 20000,     /* loop rounds between looks at the stop flag */
-    AWAKE_NS = 20000,   /* work below this is not worth a spinning pool, */
-    ASLEEP_NS = 100000, /* and below this not worth a sleeping one */
+    BUDGET = 20000,       /* loop rounds between looks at the stop flag: about a millisecond */
+    SLICE_NS = 100000000, /* that a block computes while others wait for a turn */
+    AWAKE_NS = 20000,     /* work below this is not worth a spinning pool, */
+    ASLEEP_NS = 100000,   /* and below this not worth a sleeping one */
     CHUNK_NS = 30000,
-    ASK_NS = 30000000,  /* between looks for an interrupt */
-    MAX_WAITING = 4096, /* blocks set aside by one worker, */
+    ASK_NS = 30000000,   /* between looks for an interrupt */
+    MAX_WAITING = 65536, /* blocks set aside by one worker, */
 };
-#define MAX_WAITING_BYTES ((size_t)1 << 30) /* and the bytes of their frames */
+#define MAX_WAITING_BYTES ((size_t)2 << 30) /* and the bytes of their frames */
+#define NO_PROGRESS_NS    60000000000ull
+#define NOT_READ          UINT64_MAX
 
 static _Atomic(bool (*)(void)) interrupt_check;
 void device_set_interrupt_check(bool (*check)(void)) { atomic_store(&interrupt_check, check); }
 
+typedef struct launch_worker launch_worker;
 typedef struct launch_job {
     const code *c;
     const code_launch *launch;
@@ -37,7 +42,12 @@ typedef struct launch_job {
     atomic_int status; /* simt_status of who stopped it */
     atomic_flag fault_lock;
     code_fault *fault;
-    uint64_t stuck_block;
+    _Atomic uint64_t began; /* clock when the first look at it was needed; 0: not yet */
+    code_meeting meeting;
+    launch_worker *first; /* ran blocks before the pool did: the caller goes on with what waits there */
+    atomic_flag stop_lock; /* guards the two below: what is reported */
+    code_fault at;
+    uint64_t stop_block;
 } launch_job;
 
 typedef struct waiting_block {
@@ -45,15 +55,16 @@ typedef struct waiting_block {
     uint64_t block;
 } waiting_block;
 
-typedef struct launch_worker {
+struct launch_worker {
     launch_job *job;
     bool caller;
     void *frame;
     code_fault fault;
     uint64_t asked;
+    uint64_t limit_ns; /* time limit; 0: none; NOT_READ: not looked up yet */
     waiting_block *waiting;
-    size_t nwaiting, capacity;
-} launch_worker;
+    size_t nwaiting, capacity, turn;
+};
 
 /* ---- frames: each thread keeps one between launches ---- */
 
@@ -104,73 +115,121 @@ static void stop_job(launch_job *j, simt_status status) {
     atomic_store(&j->stop, true);
 }
 
-static void ask_interrupt(launch_worker *w) {
-    uint64_t now = clock_ns();
+/* Stops because of what a block does; the first report counts. */
+static void stop_at(launch_worker *w, simt_status status, uint64_t block) {
+    launch_job *j = w->job;
+    while (atomic_flag_test_and_set(&j->stop_lock)) cpu_pause();
+    if (!atomic_load(&j->stop)) {
+        j->at = w->fault;
+        j->stop_block = block;
+        stop_job(j, status);
+    }
+    atomic_flag_clear(&j->stop_lock);
+}
+
+static void ask_interrupt(launch_worker *w, uint64_t now) {
     if (!w->caller || now - w->asked < ASK_NS) return;
     w->asked = now;
     bool (*check)(void) = atomic_load(&interrupt_check);
     if (check != NULL && check()) stop_job(w->job, SIMT_ERR_INTERRUPT);
 }
 
-static bool stopped(launch_worker *w) {
-    ask_interrupt(w);
-    return atomic_load_explicit(&w->job->stop, memory_order_relaxed);
-}
-
+/* SIMT_TIME_LIMIT in ns, or 0. */
 static uint64_t time_limit_ns(void) {
     const char *text = getenv("SIMT_TIME_LIMIT");
     double seconds = text != NULL ? atof(text) : 0;
-    return (uint64_t)((seconds > 0 ? seconds : 60) * 1e9);
+    return seconds > 0 && seconds < 1e9 ? (uint64_t)(seconds * 1e9) : 0;
+}
+
+static void watch_limit(launch_worker *w, uint64_t now, uint64_t block) {
+    launch_job *j = w->job;
+    uint64_t began = 0;
+    if (atomic_compare_exchange_strong(&j->began, &began, now)) began = now;
+    if (now - began < 1000000)
+        return; /* reading the environment takes longer than a small launch */
+    if (w->limit_ns == NOT_READ) w->limit_ns = time_limit_ns();
+    if (w->limit_ns > 0 && now - began > w->limit_ns) stop_at(w, SIMT_ERR_TIME_LIMIT, block);
+}
+
+static bool stopped(launch_worker *w, uint64_t block) {
+    uint64_t now = clock_ns();
+    ask_interrupt(w, now);
+    watch_limit(w, now, block);
+    return atomic_load_explicit(&w->job->stop, memory_order_relaxed);
 }
 
 /* ---- blocks ---- */
 
-/* Runs or resumes a block until it is done or waits; false: waits. */
+static bool others_wait(const launch_worker *w) {
+    const launch_job *j = w->job;
+    return w->nwaiting > 0 ||
+           (j->nblocks > 1 && atomic_load_explicit(&j->next, memory_order_relaxed) < j->nblocks);
+}
+
+/* Runs or resumes a block until it is done or waits, or others should have a turn; false: not done. */
 static bool run_block(launch_worker *w, void *frame, uint64_t block, bool resume) {
     launch_job *j = w->job;
-    for (;;) {
+    for (uint64_t began = 0;;) {
         int64_t budget = BUDGET;
         code_result r = j->c->run(j->c, j->launch, frame, block, resume, &budget, &w->fault);
-        if (__builtin_expect(r != CODE_YIELD, 1)) return true;
+        if (__builtin_expect(r == CODE_DONE, 1)) {
+            if (j->c->meets) code_meeting_leave(&j->meeting);
+            return true;
+        }
+        if (r == CODE_STUCK) stop_at(w, SIMT_ERR_NO_PROGRESS, block);
+        if (r != CODE_YIELD) return true;
         if (budget > 0) return false;
         atomic_fetch_add_explicit(&j->moves, 1, memory_order_relaxed);
-        if (stopped(w)) return true;
+        if (stopped(w, block)) return true;
+        uint64_t now = clock_ns();
+        if (began == 0)
+            began = now;
+        else if (now - began > SLICE_NS && others_wait(w))
+            return false;
         resume = true;
     }
 }
 
-/* Each waiting block gets one turn; the number that ended. */
-static size_t resume_waiting(launch_worker *w) {
+/* The next `turns` waiting blocks get one turn each; the number that ended. */
+static size_t resume_waiting(launch_worker *w, size_t turns) {
     size_t ended = 0;
-    for (size_t i = 0; i < w->nwaiting && !atomic_load(&w->job->stop);) {
-        if (!run_block(w, w->waiting[i].frame, w->waiting[i].block, true)) {
-            i++;
-            continue;
-        }
+    for (; turns > 0 && w->nwaiting > 0 && !atomic_load(&w->job->stop); turns--) {
+        size_t i = w->turn < w->nwaiting ? w->turn : 0;
+        w->turn = i + 1;
+        if (!run_block(w, w->waiting[i].frame, w->waiting[i].block, true)) continue;
         if (atomic_load(&w->job->stop)) break;
         free(w->waiting[i].frame);
         w->waiting[i] = w->waiting[--w->nwaiting];
+        w->turn = i;
         atomic_fetch_add(&w->job->moves, 1);
         ended++;
     }
     return ended;
 }
 
-/* Until at most `most` blocks wait, or nothing has moved anywhere for the time limit. */
+/* A minute; less under a time limit, which would say less about what is wrong. */
+static uint64_t patience_ns(launch_worker *w) {
+    if (w->limit_ns == NOT_READ) w->limit_ns = time_limit_ns();
+    uint64_t part = w->limit_ns / 4 * 3;
+    return part > 0 && part < NO_PROGRESS_NS ? part : NO_PROGRESS_NS;
+}
+
+/* Until at most `most` blocks wait, or nothing has moved anywhere for long. */
 static void wait_for_blocks(launch_worker *w, size_t most) {
-    uint64_t since = clock_ns(), limit = time_limit_ns(), moves = atomic_load(&w->job->moves);
-    for (unsigned idle = 0; w->nwaiting > most && !stopped(w);) {
-        if (resume_waiting(w) > 0) {
+    launch_job *j = w->job;
+    uint64_t since = clock_ns(), moves = atomic_load(&j->moves);
+    for (unsigned idle = 0; w->nwaiting > most && !stopped(w, w->waiting[0].block);) {
+        if (resume_waiting(w, w->nwaiting) > 0) {
             idle = 0;
             continue;
         }
-        uint64_t now_moves = atomic_load(&w->job->moves);
+        uint64_t now_moves = atomic_load(&j->moves) + j->meeting.round;
         if (now_moves != moves) {
             moves = now_moves;
             since = clock_ns();
-        } else if (clock_ns() - since > limit && !atomic_load(&w->job->stop)) {
-            w->job->stuck_block = w->waiting[0].block;
-            stop_job(w->job, SIMT_ERR_NO_PROGRESS);
+            idle = 0;
+        } else if (clock_ns() - since > patience_ns(w)) {
+            stop_at(w, SIMT_ERR_NO_PROGRESS, w->waiting[0].block);
         }
         if (++idle > 100)
             nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
@@ -220,9 +279,16 @@ static void merge_fault(launch_worker *w) {
 static bool begin_worker(launch_worker *w, launch_job *j, bool caller) {
     w->job = j;
     w->caller = caller;
-    w->fault.set = false;
-    w->nwaiting = w->capacity = 0;
+    w->fault = (code_fault){0};
+    w->limit_ns = NOT_READ;
+    w->nwaiting = w->capacity = w->turn = 0;
     w->waiting = NULL;
+    if (caller && j->first != NULL) {
+        w->waiting = j->first->waiting;
+        w->nwaiting = j->first->nwaiting, w->capacity = j->first->capacity;
+        j->first->waiting = NULL;
+        j->first->nwaiting = j->first->capacity = 0;
+    }
     w->asked = 0;
     w->frame = take_frame(j->frame_bytes);
     if (w->frame == NULL) stop_job(j, SIMT_ERR_MEMORY);
@@ -240,7 +306,7 @@ static void end_worker(launch_worker *w) {
 static void run_chunks(launch_worker *w) {
     launch_job *j = w->job;
     w->asked = w->caller ? clock_ns() : 0;
-    while (!stopped(w)) {
+    while (!stopped(w, 0)) {
         uint64_t begin = atomic_fetch_add(&j->next, j->chunk);
         if (begin >= j->nblocks) break;
         uint64_t end = j->nblocks - begin < j->chunk ? j->nblocks : begin + j->chunk;
@@ -248,7 +314,7 @@ static void run_chunks(launch_worker *w) {
             if (!run_block(w, w->frame, b, false)) set_aside(w, b);
             if (atomic_load_explicit(&j->stop, memory_order_relaxed)) return;
         }
-        if (w->nwaiting > 0) resume_waiting(w);
+        if (w->nwaiting > 0) resume_waiting(w, 1); /* new blocks come first */
     }
 }
 
@@ -264,7 +330,7 @@ static void work_launch(void *context, int worker) {
 
 static void idle_launch(void *context) {
     launch_worker w = {.job = context, .caller = true};
-    ask_interrupt(&w);
+    ask_interrupt(&w, clock_ns());
 }
 
 /* ---- the choice ---- */
@@ -281,10 +347,29 @@ static uint64_t run_some(launch_worker *w, bool may_share) {
         if (b == j->nblocks) break;
         uint64_t spent = clock_ticks() - start;
         if (may_share && spent > limit && spent / b * (j->nblocks - b) > 2 * limit) break;
-        if ((b & 63) == 0 && stopped(w)) break;
-        if (w->nwaiting > 0) resume_waiting(w);
+        if ((b & 63) == 0 && stopped(w, b)) break;
+        if (w->nwaiting > 0) resume_waiting(w, 1); /* new blocks come first */
     }
     return b;
+}
+
+static simt_status report_stopped(const launch_job *j, simt_status status) {
+    const code *c = j->c;
+    const code_fault *at = &j->at;
+    unsigned long long block = j->stop_block;
+    const char *what = at->at_what != NULL ? at->at_what : "its start";
+    if (status == SIMT_ERR_TIME_LIMIT)
+        status_fail(
+            status,
+            "kernel %s ran for more than %g s and was stopped: block %llu is in the %s of line %u",
+            c->name, (double)time_limit_ns() * 1e-9, block, what, at->at_line);
+    else
+        status_fail(status,
+                    "kernel %s makes no progress: block %llu, thread %u waits at the %s of line %u "
+                    "for what cannot come",
+                    c->name, block, at->at_thread, what, at->at_line);
+    if (at->at_line > 0 && c->file[0] != '\0') status_set_position(c->file, (int)at->at_line, 0);
+    return status;
 }
 
 static simt_status report(launch_job *j) {
@@ -296,10 +381,7 @@ static simt_status report(launch_job *j) {
         return status_fail(status,
                            "kernel %s: no memory for the state of its blocks (%zu bytes each)",
                            j->c->name, j->frame_bytes);
-    default:
-        return status_fail(
-            status, "kernel %s makes no progress: block %llu waits, and no other block goes on",
-            j->c->name, (unsigned long long)j->stuck_block);
+    default: return report_stopped(j, status);
     }
 }
 
@@ -309,6 +391,29 @@ static void share(pool *p, launch_job *j, uint64_t ns_per_block) {
     if (j->chunk > rest / parts) j->chunk = rest / parts;
     if (j->chunk == 0) j->chunk = 1;
     if (!pool_run(p, work_launch, j, idle_launch)) work_launch(j, 0);
+}
+
+static simt_status run_job(pool *p, launch_job *j) {
+    bool may_share = j->nblocks > 1 && pool_threads(p) > 1 && !pool_inside();
+    uint64_t total = j->c->cost_per_block * j->nblocks;
+    if (may_share && total > (pool_awake(p) ? 2 * AWAKE_NS : 2 * ASLEEP_NS)) {
+        share(p, j, j->c->cost_per_block);
+        return report(j);
+    }
+    launch_worker w;
+    unsigned mode = float_mode_enter();
+    uint64_t done = 0, start = may_share ? clock_ns() : 0;
+    if (begin_worker(&w, j, true)) {
+        done = run_some(&w, may_share);
+        if (done < j->nblocks && !atomic_load(&j->stop)) {
+            atomic_store(&j->next, done);
+            j->first = &w;
+            share(p, j, (clock_ns() - start) / done);
+        }
+        end_worker(&w);
+    }
+    float_mode_leave(mode);
+    return report(j);
 }
 
 simt_status cpu_launch(pool *p, const code *c, const code_launch *launch, code_fault *fault) {
@@ -324,24 +429,19 @@ simt_status cpu_launch(pool *p, const code *c, const code_launch *launch, code_f
     atomic_init(&j.status, SIMT_OK);
     atomic_flag_clear(&j.fault_lock);
     fault->set = false;
+    atomic_init(&j.began, 0);
+    atomic_flag_clear(&j.stop_lock);
+    j.meeting.round = 0;
+    j.first = NULL;
     if (j.nblocks == 0) return SIMT_OK;
-    bool may_share = j.nblocks > 1 && pool_threads(p) > 1 && !pool_inside();
-    uint64_t total = c->cost_per_block * j.nblocks;
-    if (may_share && total > (pool_awake(p) ? 2 * AWAKE_NS : 2 * ASLEEP_NS)) {
-        share(p, &j, c->cost_per_block);
-        return report(&j);
-    }
-    launch_worker w;
-    unsigned mode = float_mode_enter();
-    uint64_t done = 0, start = may_share ? clock_ns() : 0;
-    if (begin_worker(&w, &j, true)) {
-        done = run_some(&w, may_share);
-        if (done < j.nblocks && !atomic_load(&j.stop)) {
-            atomic_store(&j.next, done);
-            share(p, &j, (clock_ns() - start) / done);
-        }
-        end_worker(&w);
-    }
-    float_mode_leave(mode);
-    return report(&j);
+    if (!c->meets) return run_job(p, &j);
+    code_launch own = *launch;
+    own.meeting = &j.meeting;
+    j.launch = &own;
+    j.meeting.blocks = j.nblocks;
+    j.meeting.arrived = j.meeting.ended = 0;
+    pthread_mutex_init(&j.meeting.lock, NULL);
+    simt_status status = run_job(p, &j);
+    pthread_mutex_destroy(&j.meeting.lock);
+    return status;
 }

@@ -1,0 +1,220 @@
+/* How many threads a gang has.
+ *
+ * All of the block, unless threads wait for each other otherwise than at a barrier all come to: in a
+ * spin loop, or at operations of the same kind on both sides of an `if` that they take differently.
+ * A loop spins when a way out of it hangs on an atomic or on a load that others change. For plain loads
+ * that is so where a round can end with nothing changed that decides on the way out or on an address.
+ */
+#include "backend/vm/vm.h"
+
+typedef struct gangs {
+    vm_plan *p;
+    bool *tainted; /* by value id: hangs on a signal */
+    bool *decides; /* by value id: an exit or an address hangs on it (of the loop in question) */
+} gangs;
+
+static bool mark(bool *set, const ir_value *v, bool on) {
+    if (!on || set[v->id]) return false;
+    return set[v->id] = true;
+}
+
+static const vm_node *end_of(const vm_plan *p) { return p->nodes + p->nnodes; }
+
+static bool stands_in(const ir_inst *in, const ir_inst *construct) {
+    for (const ir_inst *o = in; o != NULL; o = o->parent->owner)
+        if (o == construct) return true;
+    return false;
+}
+
+/* ---- signals: atomics, and loads that are not plain ---- */
+
+static bool is_const_not_0(const ir_value *v) {
+    return v->inst != NULL && v->inst->op == IR_CONST && v->inst->imm != 0;
+}
+
+/* while True: old = cas(p, expected, f(expected)); if old == expected: break; expected = old
+ * One lane succeeds each round: nobody needs to be waited for. */
+static bool retries_with_news(const ir_inst *cas) {
+    const ir_value *expected = cas->args[1];
+    while (expected->inst != NULL && expected->inst->op == IR_BITCAST)
+        expected = expected->inst->args[0];
+    return expected->region != NULL && expected->region->owner != NULL;
+}
+
+static bool is_signal(const ir_inst *in) {
+    if (in->op == IR_LOAD) return IR_MEM_ORDER(in->imm) != IR_PLAIN;
+    if (in->op == IR_ATOMIC_ADD || in->op == IR_ATOMIC_FADD) return !is_const_not_0(in->args[1]);
+    if (in->op == IR_ATOMIC_CAS) return !retries_with_news(in);
+    return ir_op_is_atomic(in->op);
+}
+
+static bool taint_inst(bool *tainted, const ir_inst *in) {
+    bool on = is_signal(in), changed = false;
+    for (unsigned i = 0; i < in->nargs; i++) {
+        bool hot = tainted[in->args[i]->id];
+        if (in->op == IR_BR)
+            changed |= mark(tainted, &in->label->results[i], hot);
+        else if (in->op == IR_CONTINUE)
+            changed |= mark(tainted, &in->label->regions[0]->params[i], hot);
+        else if (in->op == IR_LOOP)
+            changed |= mark(tainted, &in->regions[0]->params[i], hot);
+        else
+            on |= hot;
+    }
+    if (!ir_op_table[in->op].control)
+        for (unsigned i = 0; i < in->nresults; i++) changed |= mark(tainted, &in->results[i], on);
+    return changed;
+}
+
+static bool contains_signal(const vm_plan *p, const vm_node *loop) {
+    for (const vm_node *n = loop + 1; n < end_of(p) && n->at < loop->end; n++)
+        if (is_signal(n->inst)) return true;
+    return false;
+}
+
+/* Whether a jump inside `in` decides about the rounds of the loop: leaves it, or starts the next. */
+static bool decides_rounds(const vm_plan *p, const vm_node *in, const ir_inst *loop) {
+    for (const vm_node *n = in + 1; n < end_of(p) && n->at < in->end; n++) {
+        ir_op op = n->inst->op;
+        if (op == IR_RETURN || (op == IR_CONTINUE && n->inst->label == loop)) return true;
+        if ((op == IR_BR || op == IR_CONTINUE) && stands_in(loop, n->inst->label)) return true;
+    }
+    return false;
+}
+
+static bool spins_on_signal(const gangs *s, const vm_node *loop) {
+    if (!contains_signal(s->p, loop)) return false;
+    for (const vm_node *n = loop + 1; n < end_of(s->p) && n->at < loop->end; n++)
+        if (n->inst->op == IR_IF && s->tainted[n->inst->args[0]->id] &&
+            decides_rounds(s->p, n, loop->inst))
+            return true;
+    return false;
+}
+
+/* ---- plain loads that poll ---- */
+
+static bool only_reads(const vm_plan *p, const vm_node *loop) {
+    bool loads = false;
+    for (const vm_node *n = loop + 1; n < end_of(p) && n->at < loop->end; n++) {
+        const ir_op_info *info = &ir_op_table[n->inst->op];
+        loads |= n->inst->op == IR_LOAD;
+        if ((info->writes && n->inst->op != IR_FAULT) || info->convergent) return false;
+    }
+    return loads;
+}
+
+/* Marks what conditions and addresses inside the loop are made from. */
+static void find_deciders(const gangs *s, const vm_node *loop) {
+    const vm_plan *p = s->p;
+    for (uint32_t i = 0; i < p->nvalues; i++) s->decides[i] = false;
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (const vm_node *n = loop + 1; n < end_of(p) && n->at < loop->end; n++) {
+            const ir_inst *in = n->inst;
+            bool use = in->op == IR_IF || in->op == IR_LOAD;
+            for (unsigned k = 0; k < in->nresults && !ir_op_table[in->op].control; k++)
+                use |= s->decides[in->results[k].id];
+            for (unsigned i = 0; i < in->nargs; i++) {
+                bool passed =
+                    (in->op == IR_BR && s->decides[in->label->results[i].id]) ||
+                    (in->op == IR_CONTINUE && s->decides[in->label->regions[0]->params[i].id]) ||
+                    (in->op == IR_LOOP && s->decides[in->regions[0]->params[i].id]);
+                changed |= mark(s->decides, in->args[i], use || passed);
+            }
+        }
+    }
+}
+
+static bool changes_nothing(const gangs *s, const ir_inst *next) {
+    const ir_region *body = next->label->regions[0];
+    for (unsigned i = 0; i < next->nargs; i++)
+        if (s->decides[body->params[i].id] && next->args[i] != &body->params[i]) return false;
+    return true;
+}
+
+static bool polls_plain_load(const gangs *s, const vm_node *loop) {
+    if (!only_reads(s->p, loop)) return false;
+    find_deciders(s, loop);
+    for (const vm_node *n = loop + 1; n < end_of(s->p) && n->at < loop->end; n++)
+        if (n->inst->op == IR_CONTINUE && n->inst->label == loop->inst &&
+            changes_nothing(s, n->inst))
+            return true;
+    return false;
+}
+
+static void find_spin_loops(const gangs *s) {
+    vm_plan *p = s->p;
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (uint32_t i = 0; i < p->nnodes; i++)
+            changed |= taint_inst(s->tainted, p->nodes[i].inst);
+    }
+    for (uint32_t i = 0; i < p->nnodes; i++) {
+        vm_node *n = &p->nodes[i];
+        if (n->inst->op != IR_LOOP) continue;
+        n->spin = spins_on_signal(s, n) || polls_plain_load(s, n);
+        p->has_spin |= n->spin;
+    }
+}
+
+/* ---- operations that threads may come to from both sides of an if ---- */
+
+static const ir_value *mask_of(const ir_inst *in) {
+    return in->op >= IR_SHFL_IDX && in->op <= IR_SHFL_BFLY ? in->args[2] : in->args[in->nargs - 1];
+}
+
+static bool may_meet(const ir_inst *a, const ir_inst *b) {
+    if (ir_op_is_barrier(a->op)) return ir_op_is_barrier(b->op);
+    if (a->op != b->op || a->op == IR_ACTIVEMASK) return false;
+    if (!ir_op_is_warp(a->op)) return a->op == IR_GRID_SYNC;
+    const ir_inst *x = mask_of(a)->inst, *y = mask_of(b)->inst;
+    bool apart =
+        x != NULL && y != NULL && x->op == IR_CONST && y->op == IR_CONST && (x->imm & y->imm) == 0;
+    return !apart;
+}
+
+static bool sides_meet(const vm_plan *p, const vm_node *branch) {
+    const vm_node *no = branch + 1;
+    while (no < end_of(p) && no->at < branch->end && stands_in(no->inst, branch->inst)) {
+        const ir_inst *o = no->inst;
+        while (o->parent->owner != branch->inst) o = o->parent->owner;
+        if (o->parent == branch->inst->regions[1]) break;
+        no++;
+    }
+    for (const vm_node *a = branch + 1; a < no; a++) {
+        if (!ir_op_table[a->inst->op].convergent || ir_op_is_atomic(a->inst->op)) continue;
+        for (const vm_node *b = no; b < end_of(p) && b->at < branch->end; b++)
+            if (may_meet(a->inst, b->inst)) return true;
+    }
+    return false;
+}
+
+static bool meets_from_both_sides(const vm_plan *p) {
+    for (uint32_t i = 0; i < p->nnodes; i++)
+        if (p->nodes[i].inst->op == IR_IF && p->nodes[i].vector_if && sides_meet(p, &p->nodes[i]))
+            return true;
+    return false;
+}
+
+static bool has_convergent(const vm_plan *p) {
+    for (uint32_t i = 0; i < p->nnodes; i++) {
+        ir_op op = p->nodes[i].inst->op;
+        if (ir_op_table[op].convergent && !ir_op_is_atomic(op)) return true;
+    }
+    return false;
+}
+
+bool vm_plan_gangs(vm_plan *p) {
+    gangs s = {.p = p,
+               .tainted = ARENA_ARRAY(p->mem, bool, p->nvalues + 1),
+               .decides = ARENA_ARRAY(p->mem, bool, p->nvalues + 1)};
+    if (s.tainted == NULL || s.decides == NULL) return false;
+    find_spin_loops(&s);
+    p->lanes = p->has_spin ? 1 : p->threads;
+    vm_plan_shapes(p);
+    if (p->lanes == 1 || !has_convergent(p) || !meets_from_both_sides(p)) return true;
+    p->lanes = 1;
+    p->used_small_grid = false;
+    vm_plan_shapes(p);
+    return true;
+}
