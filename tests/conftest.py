@@ -5,8 +5,8 @@ Not by -m in addopts: a -m on the command line would replace it and run them.
 
 import signal
 
-# A shell starts what it runs in the background with SIGINT ignored, and programs inherit that: the tests
-# of Ctrl-C would wait for ever in their children.
+# A shell starts what it runs in the background with SIGINT ignored, and programs inherit that: the
+# tests of Ctrl-C would wait for ever in their children.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 

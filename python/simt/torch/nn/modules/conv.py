@@ -1,10 +1,8 @@
 """Convolution."""
 
-from simt import torch
 from simt.torch.nn import functional as F
-from simt.torch.nn import init
 
-from ..parameter import Parameter
+from ._weights import add_parameters, reset_weight_and_bias
 from .module import Module
 
 
@@ -68,20 +66,11 @@ class Conv2d(Module):
         self.groups = groups
         self.padding_mode = padding_mode
         shape = (out_channels, in_channels // groups, *self.kernel_size)
-        self.weight = Parameter(torch.empty(shape, device=device, dtype=dtype))
-        if bias:
-            self.bias = Parameter(torch.empty(out_channels, device=device, dtype=dtype))
-        else:
-            self.register_parameter("bias", None)
+        add_parameters(self, device, dtype, weight=shape, bias=out_channels if bias else None)
         self.reset_parameters()
 
     def reset_parameters(self):
-        init.kaiming_uniform_(self.weight, a=5**0.5)
-        if self.bias is not None:
-            fan_in = self.weight.size(1) * self.kernel_size[0] * self.kernel_size[1]
-            if fan_in != 0:
-                bound = 1 / fan_in**0.5
-                init.uniform_(self.bias, -bound, bound)
+        reset_weight_and_bias(self.weight, self.bias)
 
     def forward(self, input):
         return F.conv2d(

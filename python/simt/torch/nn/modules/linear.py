@@ -4,7 +4,7 @@ from simt import torch
 from simt.torch.nn import functional as F
 from simt.torch.nn import init
 
-from ..parameter import Parameter
+from ._weights import add_parameters, reset_weight_and_bias
 from .module import Module
 
 
@@ -25,20 +25,12 @@ class Linear(Module):
         super().__init__()
         self.in_features = in_features
         self.out_features = out_features
-        self.weight = Parameter(
-            torch.empty((out_features, in_features), device=device, dtype=dtype)
-        )
-        if bias:
-            self.bias = Parameter(torch.empty(out_features, device=device, dtype=dtype))
-        else:
-            self.register_parameter("bias", None)
+        shape = (out_features, in_features)
+        add_parameters(self, device, dtype, weight=shape, bias=out_features if bias else None)
         self.reset_parameters()
 
     def reset_parameters(self):
-        init.kaiming_uniform_(self.weight, a=5**0.5)
-        if self.bias is not None:
-            bound = 1 / self.in_features**0.5 if self.in_features > 0 else 0
-            init.uniform_(self.bias, -bound, bound)
+        reset_weight_and_bias(self.weight, self.bias)
 
     def forward(self, input):
         parameters = self._parameters
@@ -62,11 +54,7 @@ class Bilinear(Module):
         self.in2_features = in2_features
         self.out_features = out_features
         shape = (out_features, in1_features, in2_features)
-        self.weight = Parameter(torch.empty(shape, device=device, dtype=dtype))
-        if bias:
-            self.bias = Parameter(torch.empty(out_features, device=device, dtype=dtype))
-        else:
-            self.register_parameter("bias", None)
+        add_parameters(self, device, dtype, weight=shape, bias=out_features if bias else None)
         self.reset_parameters()
 
     def reset_parameters(self):

@@ -4,7 +4,7 @@ from simt import torch
 from simt.torch.nn import functional as F
 from simt.torch.nn import init
 
-from ..parameter import Parameter
+from ._weights import add_parameters
 from .module import Module
 
 
@@ -25,12 +25,8 @@ class _BatchNorm(Module):
         self.momentum = momentum
         self.affine = affine
         self.track_running_stats = track_running_stats
-        if affine:
-            self.weight = Parameter(torch.empty(num_features, device=device, dtype=dtype))
-            self.bias = Parameter(torch.empty(num_features, device=device, dtype=dtype))
-        else:
-            self.register_parameter("weight", None)
-            self.register_parameter("bias", None)
+        shape = num_features if affine else None
+        add_parameters(self, device, dtype, weight=shape, bias=shape)
         if track_running_stats:
             self.register_buffer("running_mean", torch.zeros(num_features, dtype=dtype))
             self.register_buffer("running_var", torch.ones(num_features, dtype=dtype))
@@ -114,12 +110,8 @@ class LayerNorm(Module):
         self.normalized_shape = tuple(normalized_shape)
         self.eps = eps
         self.elementwise_affine = elementwise_affine
-        for name, there in (("weight", elementwise_affine), ("bias", elementwise_affine and bias)):
-            if there:
-                empty = torch.empty(self.normalized_shape, device=device, dtype=dtype)
-                setattr(self, name, Parameter(empty))
-            else:
-                self.register_parameter(name, None)
+        weight = self.normalized_shape if elementwise_affine else None
+        add_parameters(self, device, dtype, weight=weight, bias=weight if bias else None)
         self.reset_parameters()
 
     def reset_parameters(self):
