@@ -163,6 +163,8 @@ simt_status array_conv2d_weight(array *grad, array *x, const int64_t w_shape[4],
 
 /* ---- the steps ---- */
 
+typedef enum conv_step { CONV_FORWARD, CONV_INPUT, CONV_WEIGHT } conv_step;
+
 typedef struct conv {
     const call_args *c;
     dtype dt;
@@ -172,16 +174,21 @@ typedef struct conv {
     int64_t points, taps; /* output pixels; rows of the columns matrix */
     bool direct;          /* 1x1, nothing moves: the image is the columns matrix */
     bool sliced;
-    const char *image, *weight, *grad; /* whichever the step has */
-    char *out;
-    int64_t parts;
-    char *partial;
+    conv_step step;
+    char *image, *weight, *result; /* the step writes one, from the two others */
+    int64_t parts;                 /* of the weight's gradient, each a sum over its images */
 } conv;
 
-static void conv_setup(conv *v, const call_args *c, const int64_t *image, const int64_t *weight,
-                       const int64_t *out) {
-    const int64_t *p = c->node->params;
+/* The operands of the node hold image, weight and result, in the step's own order. */
+static void conv_setup(conv *v, const call_args *c, conv_step step, const call_view *image_in,
+                       const call_view *weight_in, const call_view *result_in) {
+    const int64_t *p = c->node->params, *image = image_in->shape, *weight = weight_in->shape,
+                  *out = result_in->shape;
     *v = (conv){.c = c,
+                .step = step,
+                .image = image_in->data,
+                .weight = weight_in->data,
+                .result = result_in->data,
                 .dt = c->out.dt,
                 .size = (int64_t)dtype_bytes(c->out.dt),
                 .images = image[0],
@@ -195,12 +202,6 @@ static void conv_setup(conv *v, const call_args *c, const int64_t *image, const 
     v->direct =
         weight[2] == 1 && weight[3] == 1 && p[0] == 1 && p[1] == 1 && p[2] == 0 && p[3] == 0;
     v->sliced = v->images < c->dev->nthreads;
-}
-
-static simt_status product(const conv *v, const blas_gemm *g) {
-    if (v->sliced) return blas_run_sliced(v->c->dev, g);
-    blas_run(g);
-    return SIMT_OK;
 }
 
 #define COLUMNS(name, ctype)                                                                      \
@@ -281,122 +282,103 @@ static void free_scratch(const conv *v, void *columns) {
     if (columns) v->c->dev->free(v->c->dev, columns, (size_t)(v->taps * v->points * v->size));
 }
 
-static simt_status forward(void *context, size_t begin, size_t end) {
-    const conv *v = context;
-    void *columns;
-    SIMT_TRY(scratch(v, &columns));
-    simt_status status = SIMT_OK;
-    for (int64_t i = (int64_t)begin * v->groups; i < (int64_t)end * v->groups && status == SIMT_OK;
-         i++) {
-        char *image = (char *)v->image + i * image_bytes(v);
-        if (!v->direct) move_columns(v, image, columns, false);
-        blas_gemm g = {.dt = v->dt,
-                       .m = v->out_channels,
-                       .n = v->points,
-                       .k = v->taps,
-                       .lda = v->taps,
-                       .ldb = v->points,
-                       .ldc = v->points,
-                       .a = v->weight + i % v->groups * weight_bytes(v),
-                       .b = v->direct ? image : columns,
-                       .c = v->out + i * result_bytes(v)};
-        status = product(v, &g);
-    }
-    free_scratch(v, columns);
-    return status;
+typedef struct matrix { /* dense, row-major */
+    char *at;
+    int64_t rows, columns;
+} matrix;
+
+/* c = a @ b + beta * c; a or b transposed. */
+static simt_status multiply(const conv *v, matrix a, bool a_trans, matrix b, bool b_trans, matrix c,
+                            double beta) {
+    blas_gemm g = {.dt = v->dt,
+                   .a_trans = a_trans,
+                   .b_trans = b_trans,
+                   .m = c.rows,
+                   .n = c.columns,
+                   .k = a_trans ? a.rows : a.columns,
+                   .lda = a.columns,
+                   .ldb = b.columns,
+                   .ldc = c.columns,
+                   .a = a.at,
+                   .b = b.at,
+                   .c = c.at,
+                   .beta = beta};
+    if (v->sliced) return blas_run_sliced(v->c->dev, &g);
+    blas_run(&g);
+    return SIMT_OK;
 }
 
-static simt_status backward_input(void *context, size_t begin, size_t end) {
-    const conv *v = context;
-    void *columns;
-    SIMT_TRY(scratch(v, &columns));
-    simt_status status = SIMT_OK;
-    for (int64_t i = (int64_t)begin * v->groups; i < (int64_t)end * v->groups && status == SIMT_OK;
-         i++) {
-        char *image = v->out + i * image_bytes(v);
-        blas_gemm g = {.dt = v->dt,
-                       .a_trans = true,
-                       .m = v->taps,
-                       .n = v->points,
-                       .k = v->out_channels,
-                       .lda = v->taps,
-                       .ldb = v->points,
-                       .ldc = v->points,
-                       .a = v->weight + i % v->groups * weight_bytes(v),
-                       .b = v->grad + i * result_bytes(v),
-                       .c = v->direct ? image : columns};
-        status = product(v, &g);
-        if (v->direct) continue;
+/* One group i of all the images: result = weight @ columns, or what the step wants of the three. The
+ * weight's gradient is added to what is there, but for the first. */
+static simt_status run_group(const conv *v, int64_t i, char *weight_at, void *scratch, bool first) {
+    char *image = v->image + i * image_bytes(v);
+    matrix weight = {weight_at, v->out_channels, v->taps},
+           columns = {v->direct ? image : scratch, v->taps, v->points},
+           result = {v->result + i * result_bytes(v), v->out_channels, v->points};
+    if (v->step == CONV_INPUT) {
+        SIMT_TRY(multiply(v, weight, true, result, false, columns, 0));
+        if (v->direct) return SIMT_OK;
         memset(image, 0, (size_t)image_bytes(v));
-        move_columns(v, image, columns, true);
+        move_columns(v, image, columns.at, true);
+        return SIMT_OK;
     }
-    free_scratch(v, columns);
-    return status;
+    if (!v->direct) move_columns(v, image, columns.at, false);
+    if (v->step == CONV_FORWARD) return multiply(v, weight, false, columns, false, result, 0);
+    return multiply(v, result, false, columns, true, weight, first ? 0 : 1);
 }
 
-/* Part p adds up its images' products in partial[p]. */
-static simt_status backward_weight(void *context, size_t begin, size_t end) {
-    const conv *v = context;
+static simt_status run_images(const conv *v, int64_t first, int64_t last, char *weight) {
     void *columns;
     SIMT_TRY(scratch(v, &columns));
     simt_status status = SIMT_OK;
-    for (int64_t part = (int64_t)begin; part < (int64_t)end; part++) {
-        int64_t first = v->images * part / v->parts, last = v->images * (part + 1) / v->parts;
-        for (int64_t i = first * v->groups; i < last * v->groups && status == SIMT_OK; i++) {
-            char *image = (char *)v->image + i * image_bytes(v);
-            if (!v->direct) move_columns(v, image, columns, false);
-            blas_gemm g = {.dt = v->dt,
-                           .b_trans = true,
-                           .m = v->out_channels,
-                           .n = v->taps,
-                           .k = v->points,
-                           .lda = v->points,
-                           .ldb = v->points,
-                           .ldc = v->taps,
-                           .a = v->grad + i * result_bytes(v),
-                           .b = v->direct ? image : columns,
-                           .beta = i < (first + 1) * v->groups ? 0 : 1,
-                           .c = v->partial + (part * v->groups + i % v->groups) * weight_bytes(v)};
-            status = product(v, &g);
-        }
-    }
+    for (int64_t i = first * v->groups; i < last * v->groups && status == SIMT_OK; i++)
+        status = run_group(v, i, weight + i % v->groups * weight_bytes(v), columns,
+                           i < (first + 1) * v->groups);
     free_scratch(v, columns);
     return status;
 }
 
-static simt_status over_images(conv *v, simt_status (*step)(void *, size_t, size_t)) {
+static simt_status work_images(void *context, size_t begin, size_t end) {
+    const conv *v = context;
+    return run_images(v, (int64_t)begin, (int64_t)end, v->weight);
+}
+
+/* Part p adds up its images' products in the p-th copy of the weight. */
+static simt_status work_parts(void *context, size_t begin, size_t end) {
+    const conv *v = context;
+    for (int64_t p = (int64_t)begin; p < (int64_t)end; p++)
+        SIMT_TRY(run_images(v, v->images * p / v->parts, v->images * (p + 1) / v->parts,
+                            v->weight + p * v->groups * weight_bytes(v)));
+    return SIMT_OK;
+}
+
+static simt_status over_images(conv *v) {
     SIMT_TRY(blas_load());
-    if (v->sliced) return step(v, 0, (size_t)v->images);
-    return v->c->dev->parallel(v->c->dev, (size_t)v->images, 1, step, v);
+    if (v->sliced) return work_images(v, 0, (size_t)v->images);
+    return v->c->dev->parallel(v->c->dev, (size_t)v->images, 1, work_images, v);
 }
 
 simt_status call_conv2d(const call_args *c) {
     conv v;
-    conv_setup(&v, c, c->in[0].shape, c->in[1].shape, c->out.shape);
-    v.image = c->in[0].data;
-    v.weight = c->in[1].data;
-    v.out = c->out.data;
-    return over_images(&v, forward);
+    conv_setup(&v, c, CONV_FORWARD, &c->in[0], &c->in[1], &c->out);
+    return over_images(&v);
 }
 
 simt_status call_conv2d_input(const call_args *c) {
     conv v;
-    conv_setup(&v, c, c->out.shape, c->in[1].shape, c->in[0].shape);
-    v.grad = c->in[0].data;
-    v.weight = c->in[1].data;
-    v.out = c->out.data;
-    return over_images(&v, backward_input);
+    conv_setup(&v, c, CONV_INPUT, &c->out, &c->in[1], &c->in[0]);
+    return over_images(&v);
 }
 
 static void add_parts(const conv *v, char *to) {
     int64_t n = v->groups * v->out_channels * v->taps;
     if (v->dt == DT_F32) {
-        float *sum = (float *)to, *parts = (float *)v->partial;
+        float *sum = (float *)to, *parts = (float *)v->weight;
         memcpy(sum, parts, sizeof *sum * (size_t)n);
         for (int64_t p = 1; p < v->parts; p++)
             for (int64_t i = 0; i < n; i++) sum[i] += parts[p * n + i];
     } else {
-        double *sum = (double *)to, *parts = (double *)v->partial;
+        double *sum = (double *)to, *parts = (double *)v->weight;
         memcpy(sum, parts, sizeof *sum * (size_t)n);
         for (int64_t p = 1; p < v->parts; p++)
             for (int64_t i = 0; i < n; i++) sum[i] += parts[p * n + i];
@@ -405,21 +387,15 @@ static void add_parts(const conv *v, char *to) {
 
 simt_status call_conv2d_weight(const call_args *c) {
     conv v;
-    conv_setup(&v, c, c->in[1].shape, c->out.shape, c->in[0].shape);
-    v.grad = c->in[0].data;
-    v.image = c->in[1].data;
+    conv_setup(&v, c, CONV_WEIGHT, &c->in[1], &c->out, &c->in[0]);
     SIMT_TRY(blas_load());
     size_t bytes = (size_t)(v.groups * weight_bytes(&v));
-    v.parts = min_i64(v.images, bytes < ((size_t)1 << 20) ? 8 : 4);
-    if (v.sliced) v.parts = 1;
-    if (v.parts == 1) {
-        v.partial = c->out.data;
-        return backward_weight(&v, 0, 1);
-    }
+    v.parts = v.sliced ? 1 : min_i64(v.images, bytes < ((size_t)1 << 20) ? 8 : 4);
+    if (v.parts == 1) return work_parts(&v, 0, 1);
     void *partial;
     SIMT_TRY(c->dev->alloc(c->dev, bytes * (size_t)v.parts, &partial));
-    v.partial = partial;
-    simt_status status = c->dev->parallel(c->dev, (size_t)v.parts, 1, backward_weight, &v);
+    v.weight = partial;
+    simt_status status = c->dev->parallel(c->dev, (size_t)v.parts, 1, work_parts, &v);
     if (status == SIMT_OK) add_parts(&v, c->out.data);
     c->dev->free(c->dev, partial, bytes * (size_t)v.parts);
     return status;

@@ -448,10 +448,12 @@ static size_t count_getset(PyGetSetDef *g) {
 }
 
 static bool ready_type(PyObject *module) {
-    PyMethodDef *tables[] = {tensor_math_methods, tensor_shape_methods, tensor_reduce_methods,
-                             tensor_make_methods, tensor_nn_methods,    tensor_autograd_methods};
+    PyMethodDef *tables[] = {tensor_math_methods,    tensor_shape_methods, tensor_index_methods,
+                             tensor_reduce_methods,  tensor_make_methods,  tensor_nn_methods,
+                             tensor_autograd_methods};
+    enum { TABLES = sizeof tables / sizeof *tables };
     size_t total = 0, at = 0;
-    for (int i = 0; i < 6; i++) total += count_methods(tables[i]);
+    for (int i = 0; i < TABLES; i++) total += count_methods(tables[i]);
     PyMethodDef *all = PyMem_Calloc(total + 2, sizeof *all);
     size_t own = count_getset(own_getset), other = count_getset(tensor_autograd_getset);
     PyGetSetDef *getset = PyMem_Calloc(own + other + 1, sizeof *getset);
@@ -459,7 +461,7 @@ static bool ready_type(PyObject *module) {
         PyErr_NoMemory();
         return false;
     }
-    for (int i = 0; i < 6; i++) {
+    for (int i = 0; i < TABLES; i++) {
         size_t n = count_methods(tables[i]);
         memcpy(all + at, tables[i], n * sizeof *all);
         at += n;
@@ -496,15 +498,13 @@ static struct PyModuleDef torch_module = {PyModuleDef_HEAD_INIT, .m_name = "simt
 bool binding_add_torch(PyObject *core) {
     PyObject *module = PyModule_Create(&torch_module);
     if (!module) return false;
-    PyMethodDef *tables[] = {own_functions,
-                             tensor_math_functions,
-                             tensor_shape_functions,
-                             tensor_reduce_functions,
-                             tensor_make_functions,
-                             tensor_nn_functions,
-                             tensor_autograd_functions};
+    PyMethodDef *tables[] = {own_functions,           tensor_math_functions,
+                             tensor_shape_functions,  tensor_index_functions,
+                             tensor_reduce_functions, tensor_make_functions,
+                             tensor_nn_functions,     tensor_autograd_functions};
     bool ok = tensor_add_types(module) && ready_type(module) && tensor_add_autograd(module);
-    for (int i = 0; ok && i < 7; i++) ok = PyModule_AddFunctions(module, tables[i]) == 0;
+    size_t count = sizeof tables / sizeof *tables;
+    for (size_t i = 0; ok && i < count; i++) ok = PyModule_AddFunctions(module, tables[i]) == 0;
     ok = ok && PyModule_AddFunctions(core, tensor_core_functions) == 0 &&
          PyModule_AddObjectRef(core, "torch", module) == 0;
     Py_DECREF(module);

@@ -90,9 +90,10 @@ simt_status tensor_binary(array_op op, const tensor_operand in[2],
 
 /* ---- tables of the files ---- */
 extern PyMethodDef tensor_math_methods[], tensor_math_functions[], tensor_shape_methods[],
-    tensor_shape_functions[], tensor_reduce_methods[], tensor_reduce_functions[],
-    tensor_make_methods[], tensor_make_functions[], tensor_nn_methods[], tensor_nn_functions[],
-    tensor_autograd_methods[], tensor_autograd_functions[];
+    tensor_shape_functions[], tensor_index_methods[], tensor_index_functions[],
+    tensor_reduce_methods[], tensor_reduce_functions[], tensor_make_methods[],
+    tensor_make_functions[], tensor_nn_methods[], tensor_nn_functions[], tensor_autograd_methods[],
+    tensor_autograd_functions[];
 extern PyMethodDef tensor_core_functions[]; /* of simt._core itself */
 extern PyGetSetDef tensor_autograd_getset[];
 bool tensor_add_types(PyObject *module);
