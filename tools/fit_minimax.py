@@ -139,6 +139,12 @@ def tanh_fit(top):
     return g, even(lambda x: x**3 / mp.tanh(x)), mp.mpf(0), mp.mpf(top) ** 2
 
 
+def odd_fit(f, top):
+    """f(x) = x + x^3 * P(x^2) up to `top`."""
+    g = even(lambda x: (f(x) - x) / x**3)
+    return g, even(lambda x: x**3 / f(x)), mp.mpf(0), mp.mpf(top) ** 2
+
+
 def erf_fit(top):
     g = even(lambda x: (mp.erf(x) - x) / x)
     return g, even(lambda x: x / mp.erf(x)), mp.mpf(0), mp.mpf(top) ** 2
@@ -160,6 +166,10 @@ FITS = {
     "ERF_F32": (erf_fit("1.0"), 7, 24),
     "ERFQ_F32": (erfq_fit("4.0"), 7, 24),
     "POW_F32": (POWF, 3, 24),
+    "TAN_F32": (odd_fit(mp.tan, "0.7935"), 7, 24),
+    "ASIN_F32": (odd_fit(mp.asin, "0.5"), 5, 24),
+    "ATAN_F32": (odd_fit(mp.atan, "0.4143"), 5, 24),
+    "SINH_F32": (odd_fit(mp.sinh, "1"), 4, 24),
     "EXP_F64": (EXP, 11, 53),
     "EXPM1_F64": (EXPM1_CUBE, 10, 53),
     "LOG_F64": (LOGF, 7, 53),
@@ -169,6 +179,10 @@ FITS = {
     "ERF_F64": (erf_fit("1.0"), 12, 53),
     "ERFQ_F64": (erfq_fit("5.95"), 19, 53),
     "POW_F64": (POWF, 9, 53),
+    "TAN_F64": (odd_fit(mp.tan, "0.7862"), 15, 53),
+    "ASIN_F64": (odd_fit(mp.asin, "0.5"), 13, 53),
+    "ATAN_F64": (odd_fit(mp.atan, "0.4143"), 11, 53),
+    "SINH_F64": (odd_fit(mp.sinh, "1"), 7, 53),
 }
 
 

@@ -19,17 +19,17 @@ import devlib_lib  # noqa: E402
 COUNT = 4096
 POINTS = 3_000_000
 HOW = """\
-float32: {which} against the C library's double functions; pow 20,000 pairs against mpmath.
+float32: {which} against the C library's double functions; those of two numbers
+20,000 pairs against mpmath.
 float64: thousands of points against mpmath and {points:,} a region against libquadmath."""
 
 HEAD = """\
 # Device math (`src/devlib`)
 
 The functions that all back ends share, written once in a subset of C that is also CUDA C
-(`bits.h` states it): exp, expm1, log, log1p, sin, cos, tanh, erf, pow in float32 and float64, and
-Philox. The same source is compiled once per instruction set and gives the same bits from each
-(tested). `math.def` is the list; `vector.h` the loops over arrays; `tools/fit_minimax.py` derives
-the polynomials.
+(`bits.h` states it): the functions below in float32 and float64, and Philox. The same source is
+compiled once per instruction set and gives the same bits from each (tested). `math.def` is the
+list; `vector.h` the loops over arrays; `tools/fit_minimax.py` derives the polynomials.
 
 This page is written by `tools/measure_devlib.py`; the tests hold the bounds.
 
@@ -64,6 +64,15 @@ TAIL = """
   that need it.
 - tanh: odd polynomial below 1, 1 - 2 / (exp(2x) + 1) above.
 - erf: odd polynomial below 1, 1 - erfc(1) exp(-polynomial) above.
+- exp2, exp10: the reduced argument times ln 2 or ln 10 as a sum of two numbers, then as exp.
+- log2, log10: the logarithm of the significand times 1 / ln 2 or 1 / ln 10 in two parts.
+- sinh, cosh: exp as a sum of two numbers, and its reciprocal; sinh an odd polynomial below 1.
+- tan: the reduction of sin; an odd polynomial as a sum of two numbers, -1 / it in odd quadrants.
+- asin, acos: odd polynomial up to 1/2, above by sqrt((1 - x) / 2) with the root's remainder.
+- atan, atan2: quotients up to tan(pi/8) by an odd polynomial, the others by (a - b) / (a + b) or
+  -b / a; the remainders of the sums and of the division are carried.
+- cbrt: Halley's steps on x^(-1/3), a last one on c^3 = x with an exact remainder. rsqrt, hypot: one
+  step of correction after the square root; hypot sums squares as two numbers.
 - pow: log x as a sum of two numbers, times y, exp of a sum of two numbers; C99's table of special
   values by selects.
 - Philox 4x32-10 (Salmon and others, SC11), checked against the published known answers. Counter =
@@ -74,19 +83,21 @@ TAIL = """
 
 ## Adding a function
 
-1. A row in `src/devlib/math.def`; `dev_NAME_f32` in `math_f32.h`, `dev_NAME_f64` in `math_f64.h`.
-   No branches, no loops, no tables: `bits.h` says what is allowed. Coefficients by a new row in
+1. A row in `src/devlib/math.def` and in `src/ir/ops.def`; `dev_NAME_f32` and `dev_NAME_f64` in the
+   headers of its group (`math_`, `elementary_`, `trig_` and `_f32.h`, `_f64.h`). No branches, no
+   loops, no tables: `bits.h` says what is allowed. Coefficients by a new row in
    `tools/fit_minimax.py`.
-2. A line in `vector.c` that makes its loops (`UNARY_BOTH(NAME)`).
-3. Its reference in `tests/unit/devlib_test.c` (`reference`) and `tests/python/devlib_lib.py`
-   (`REFERENCE`, `samples`), its special values in `tests/python/test_devlib.py` (`SPECIAL`).
+2. A line in the group's `loops_*.c` that makes its loops (`UNARY_BOTH(NAME)`).
+3. Its reference in `tests/unit/devlib_test.c` (`reference`), `tests/python/devlib_lib.py`
+   (`REFERENCE`, `samples`) and `tests/differential/ir_eval.py` (`DEVICE`), its special values in
+   `tests/python/test_devlib.py` (`SPECIAL`), its regions in `tools/search_devlib_f64.c`.
 4. `tools/measure_devlib.py --full` writes this page anew; `objdump -d` shows whether its loop is
    made of `zmm` instructions.
 """
 
 
 def f32_error(dev, name, stride):
-    if name == "pow":
+    if dev.rows[name][1] == 2:
         return pair_error(dev, name, np.float32)
     return dev.sweep(name, 0, -(-(2**32) // stride), stride)[0]
 

@@ -1,7 +1,8 @@
 // Searches for the largest errors of the float64 device math against libquadmath, millions of
 // points a region: far more than mpmath can do. Prints "name region-low region-high ulp input".
 // tools/measure_devlib.py --full compiles and runs it (argument: points a region).
-#include "devlib/math_f64.h"
+#include "devlib/elementary_f64.h"
+#include "devlib/trig_f64.h"
 
 #include <math.h>
 #include <quadmath.h>
@@ -25,6 +26,14 @@ static double ulp_error(double got, __float128 want) {
     return (double)(fabsq((__float128)got - want) / ldexpq(1, (e < -1021 ? -1021 : e) - 53));
 }
 
+// what libquadmath lacks
+static __float128 two_to(__float128 x) { return powq(2, x); }
+static __float128 ten_to(__float128 x) { return powq(10, x); }
+static __float128 over_root(__float128 x) { return 1 / sqrtq(x); }
+#define exp2q  two_to
+#define exp10q ten_to
+#define rsqrtq over_root
+
 #define SEARCH(name, low, high)                                                          \
     do {                                                                                 \
         double most = 0, where = 0;                                                      \
@@ -35,6 +44,20 @@ static double ulp_error(double got, __float128 want) {
             most = e > most ? e : most;                                                  \
         }                                                                                \
         printf("%s %g %g %.4f %a\n", #name, (double)(low), (double)(high), most, where); \
+    } while (0)
+
+// pairs of numbers of the same size, and b up to a hundred times a
+#define SEARCH2(name)                                                          \
+    do {                                                                       \
+        double most = 0, at_x = 0, at_y = 0;                                   \
+        for (long i = 0; i < points; i++) {                                    \
+            double x = uniform(-1, 1), y = uniform(-1, 1) * (i % 2 ? 1 : 100); \
+            double e = ulp_error(dev_##name##_f64(x, y), name##q(x, y));       \
+            at_x = e > most ? x : at_x;                                        \
+            at_y = e > most ? y : at_y;                                        \
+            most = e > most ? e : most;                                        \
+        }                                                                      \
+        printf("%s -1 1 %.4f %a %a\n", #name, most, at_x, at_y);               \
     } while (0)
 
 static void search_pow(long points, double low, double high) {
@@ -65,6 +88,28 @@ int main(int count, char **words) {
     SEARCH(sin, -1e5, 1e5);
     SEARCH(cos, -10, 10);
     SEARCH(cos, -1e5, 1e5);
+    SEARCH(tan, -1, 1);
+    SEARCH(tan, -100, 100);
+    SEARCH(asin, -1, 1);
+    SEARCH(acos, -1, 1);
+    SEARCH(atan, -3, 3);
+    SEARCH(atan, 0.41, 0.43);
+    SEARCH2(atan2);
+    SEARCH(exp2, -1, 1);
+    SEARCH(exp2, -1074, 1024);
+    SEARCH(exp10, -1, 1);
+    SEARCH(exp10, -323, 308);
+    SEARCH(log2, 0.5, 2);
+    SEARCH(log2, 1.35, 1.45);
+    SEARCH(log10, 0.5, 2);
+    SEARCH(log10, 1.3, 1.45);
+    SEARCH(sinh, -1, 1);
+    SEARCH(sinh, -710, 710);
+    SEARCH(cosh, -2, 2);
+    SEARCH(cosh, -710, 710);
+    SEARCH(cbrt, 1, 8);
+    SEARCH(rsqrt, 1, 4);
+    SEARCH2(hypot);
     SEARCH(tanh, -3, 3);
     SEARCH(tanh, 0.95, 1.1);
     SEARCH(erf, -3, 3);

@@ -18,6 +18,8 @@
 #define dev_fma_f64(a, b, c) fma(a, b, c)
 #define dev_floor_f32(x)     floorf(x)
 #define dev_floor_f64(x)     floor(x)
+#define dev_sqrt_f32(x)      sqrtf(x)
+#define dev_sqrt_f64(x)      sqrt(x)
 #define dev_mulhi_u64(a, b)  __umul64hi(a, b)
 #else
 #include <string.h>
@@ -27,6 +29,8 @@
 #define dev_fma_f64(a, b, c) __builtin_fma(a, b, c)
 #define dev_floor_f32(x)     __builtin_floorf(x)
 #define dev_floor_f64(x)     __builtin_floor(x)
+#define dev_sqrt_f32(x)      __builtin_sqrtf(x)
+#define dev_sqrt_f64(x)      __builtin_sqrt(x)
 
 DEV_FN uint32_t dev_bits_f32(float x) {
     uint32_t u;

@@ -58,7 +58,7 @@ DEV_FN float dev_log_split_f32(float x, float *e) {
     return dev_f32_bits((u & 0x007fffffu) + 0x3f2aaaabu) - 1.0f;
 }
 
-// log(1 + t) - t on [-1/3, 1/3]
+// (log(1 + t) - t + t^2 / 2) / t^3 on [-1/3, 1/3]
 DEV_FN float dev_log_poly_f32(float t) {
     float p = -0x1.0955aep-3f;
     p = dev_fma_f32(p, t, 0x1.1e9afp-3f);
@@ -68,7 +68,19 @@ DEV_FN float dev_log_poly_f32(float t) {
     p = dev_fma_f32(p, t, 0x1.99d086p-3f);
     p = dev_fma_f32(p, t, -0x1.fffedcp-3f);
     p = dev_fma_f32(p, t, 0x1.555506p-2f);
-    return t * t * dev_fma_f32(p, t, -0.5f);
+    return p;
+}
+
+// log(1 + t) - t
+DEV_FN float dev_log_rest_f32(float t) {
+    return t * t * dev_fma_f32(dev_log_poly_f32(t), t, -0.5f);
+}
+
+// the same as *high + result
+DEV_FN float dev_log_rest_pair_f32(float t, float *high) {
+    float t2 = t * t;
+    *high = -0.5f * t2;
+    return dev_fma_f32(t2 * t, dev_log_poly_f32(t), -0.5f * dev_fma_f32(t, t, -t2));
 }
 
 // e * ln2 + t + w, where |t| is small beside ln2; e * (high part of ln2) is exact
@@ -82,7 +94,7 @@ DEV_FN float dev_log_sum_f32(float e, float t, float w) {
 DEV_FN float dev_log_f32(float x) {
     float e;
     float t = dev_log_split_f32(x, &e);
-    float r = dev_log_sum_f32(e, t, dev_log_poly_f32(t));
+    float r = dev_log_sum_f32(e, t, dev_log_rest_f32(t));
     r = x < DEV_INF_F32 ? r : x; // also NaN
     r = x < 0.0f ? DEV_NAN_F32 : r;
     return x == 0.0f ? -DEV_INF_F32 : r;
@@ -107,26 +119,37 @@ DEV_FN float dev_trig_eval_f32(float r, float lo, uint32_t quadrant) {
     return dev_f32_bits(dev_bits_f32(v) ^ ((quadrant & 2u) << 30));
 }
 
-// shift 0: sin, 1: cos
-DEV_FN float dev_trig_fast_f32(float x, uint32_t shift) {
+// x - quadrant * pi/2 as result + *lo; |x| <= DEV_TRIG_FAST (only the low bits of quadrant matter)
+DEV_FN float dev_trig_reduce_f32(float x, float *lo, uint32_t *quadrant) {
     float z = dev_fma_f32(x, 0x1.45f306p-1f, DEV_ROUND_F32);
     float n = z - DEV_ROUND_F32;
     float a = dev_fma_f32(n, -0x1.921fb6p+0f, x); // exact
     float ph = n * 0x1.777a5cp-25f;
     float pl = dev_fma_f32(n, 0x1.777a5cp-25f, -ph);
     float r = a + ph; // a is a multiple of ulp(ph), so the rest is exact
-    float lo = dev_fma_f32(n, 0x1.ee59dap-50f, (ph - (r - a)) + pl);
-    return dev_trig_eval_f32(r, lo, dev_bits_f32(z) + shift);
+    *lo = dev_fma_f32(n, 0x1.ee59dap-50f, (ph - (r - a)) + pl);
+    *quadrant = dev_bits_f32(z);
+    return r;
+}
+
+// shift 0: sin, 1: cos
+DEV_FN float dev_trig_fast_f32(float x, uint32_t shift) {
+    float lo;
+    uint32_t quadrant;
+    float r = dev_trig_reduce_f32(x, &lo, &quadrant);
+    return dev_trig_eval_f32(r, lo, quadrant + shift);
 }
 
 // Payne-Hanek: of the product (24-bit significand) * (bits of 2/pi) only those bits are formed
 // that decide the quadrant and the fraction.
-static inline float dev_trig_slow_f32(float x, uint32_t shift) {
+static inline float dev_trig_reduce_slow_f32(float x, float *lo, uint32_t *quadrant) {
     static const uint32_t two_over_pi[8] = {0,           0xa2f9836eu, 0x4e441529u, 0xfc2757d1u,
                                             0xf534ddc0u, 0xdb629599u, 0x3c439041u, 0xfe5163abu};
     uint32_t u = dev_bits_f32(x);
     uint32_t biased = (u >> 23) & 0xffu;
-    if (biased == 0xff) return x - x;
+    *lo = 0.0f;
+    *quadrant = 0;
+    if (biased == 0xff) return x - x; // NaN
     uint64_t m = (u & 0x007fffffu) | 0x00800000u;
     uint32_t at = biased - 150 - 2 + 32; // first bit of 2/pi whose product is not a multiple of 4
     const uint32_t *w = two_over_pi + (at >> 5);
@@ -135,12 +158,20 @@ static inline float dev_trig_slow_f32(float x, uint32_t shift) {
     uint64_t w1 = (((uint64_t)w[1] << 32 | w[2]) << at) >> 32;
     uint64_t w2 = (((uint64_t)w[2] << 32 | w[3]) << at) >> 32;
     uint64_t p = (m * w0 << 32) + m * w1 + (m * w2 >> 32); // 2^64 is a full turn
-    uint64_t quadrant = (p + (1ull << 61)) >> 62;
-    double r = (double)(int64_t)(p - (quadrant << 62)) * 0x1.921fb54442d18p-62;
+    uint64_t turn = (p + (1ull << 61)) >> 62;
+    double r = (double)(int64_t)(p - (turn << 62)) * 0x1.921fb54442d18p-62;
     r = (u >> 31) != 0 ? -r : r;
-    quadrant = (u >> 31) != 0 ? 0 - quadrant : quadrant;
+    *quadrant = (uint32_t)((u >> 31) != 0 ? 0 - turn : turn);
     float hi = (float)r;
-    return dev_trig_eval_f32(hi, (float)(r - hi), (uint32_t)quadrant + shift);
+    *lo = (float)(r - hi);
+    return hi;
+}
+
+static inline float dev_trig_slow_f32(float x, uint32_t shift) {
+    float lo;
+    uint32_t quadrant;
+    float r = dev_trig_reduce_slow_f32(x, &lo, &quadrant);
+    return r == r ? dev_trig_eval_f32(r, lo, quadrant + shift) : r;
 }
 
 DEV_FN float dev_sin_fast_f32(float x) {
@@ -246,7 +277,7 @@ DEV_FN float dev_log1p_f32(float x) {
     t = n == 0 ? x : t;
     d = n == 0 ? 0.0f : d;
     // log(1 + t + d) = log(1 + t) + d / (1 + t) and a bit
-    float w = dev_log_poly_f32(t) + dev_fma_f32(-t, dev_fma_f32(-t, d, d), d);
+    float w = dev_log_rest_f32(t) + dev_fma_f32(-t, dev_fma_f32(-t, d, d), d);
     float r = dev_log_sum_f32(e, t, w);
     r = dev_abs_f32(x) < 0x1p-30f ? x : r; // keeps -0 and denormals
     r = x < DEV_INF_F32 ? r : x;           // also NaN
@@ -297,6 +328,15 @@ DEV_FN float dev_log_pair_f32(float a, float *low) {
     return hi;
 }
 
+// exp(r + rl) * 2^(k - 254), |r| <= ln2/2 and a bit, rl below an ulp of r
+DEV_FN float dev_exp_tail_f32(float r, float rl, uint32_t k) {
+    float p = dev_fma_f32(r * r, dev_exp_poly_f32(r), rl);
+    float s = 1.0f + r;
+    float sl = r - (s - 1.0f);
+    uint32_t half = k >> 1;
+    return (s + (sl + p)) * dev_f32_bits(half << 23) * dev_f32_bits((k - half) << 23);
+}
+
 // exp(x + low), |low| below an ulp of x
 DEV_FN float dev_exp_pair_f32(float x, float low) {
     float z = dev_fma_f32(x, 0x1.715476p+0f, DEV_ROUND_F32);
@@ -305,12 +345,7 @@ DEV_FN float dev_exp_pair_f32(float x, float low) {
     float b = dev_fma_f32(n, 0x1.05c610p-29f, low);
     float r = a + b;
     float rl = b - (r - a);
-    float p = dev_fma_f32(r * r, dev_exp_poly_f32(r), rl);
-    float s = 1.0f + r;
-    float sl = r - (s - 1.0f);
-    uint32_t k = dev_bits_f32(z) - DEV_ROUND_BITS_F32 + 254;
-    uint32_t half = k >> 1;
-    return (s + (sl + p)) * dev_f32_bits(half << 23) * dev_f32_bits((k - half) << 23);
+    return dev_exp_tail_f32(r, rl, dev_bits_f32(z) - DEV_ROUND_BITS_F32 + 254);
 }
 
 DEV_FN float dev_pow_f32(float x, float y) {

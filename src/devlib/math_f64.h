@@ -59,8 +59,8 @@ DEV_FN double dev_log_split_f64(double x, double *e) {
     return dev_f64_bits((u & 0x000fffffffffffffull) + 0x3fe6a09e667f3bcdull) - 1.0;
 }
 
-// e * ln2 + log(1 + t) + d, d small beside t
-DEV_FN double dev_log_sum_f64(double e, double t, double d) {
+// log(1 + t) - t = result - *h on [sqrt(1/2) - 1, sqrt(2) - 1]
+DEV_FN double dev_log_parts_f64(double t, double *h) {
     double f = t / (2.0 + t);
     double s = f * f;
     double p = 0x1.2f1344a4d5e0cp-3;
@@ -71,8 +71,22 @@ DEV_FN double dev_log_sum_f64(double e, double t, double d) {
     p = dev_fma_f64(p, s, 0x1.999999997f9dcp-2);
     p = dev_fma_f64(p, s, 0x1.5555555555593p-1);
     // log(1 + t) = t - t^2/2 + f * (t^2/2 + s * p)
-    double h = 0.5 * t * t;
-    double w = f * dev_fma_f64(s, p, h);
+    *h = 0.5 * t * t;
+    return f * dev_fma_f64(s, p, *h);
+}
+
+// log(1 + t) - t = *high + result
+DEV_FN double dev_log_rest_pair_f64(double t, double *high) {
+    double h;
+    double w = dev_log_parts_f64(t, &h);
+    *high = -h;
+    return w - dev_fma_f64(0.5 * t, t, -h);
+}
+
+// e * ln2 + log(1 + t) + d, d small beside t
+DEV_FN double dev_log_sum_f64(double e, double t, double d) {
+    double h;
+    double w = dev_log_parts_f64(t, &h);
     double hi = e * 0x1.62e42feep-1; // exact
     double a = hi + t;
     double c = t - (a - hi);
@@ -113,16 +127,25 @@ DEV_FN double dev_trig_eval_f64(double r, double lo, uint64_t quadrant) {
     return dev_f64_bits(dev_bits_f64(v) ^ ((quadrant & 2u) << 62));
 }
 
-// shift 0: sin, 1: cos
-DEV_FN double dev_trig_fast_f64(double x, uint64_t shift) {
+// x - quadrant * pi/2 as result + *lo; |x| <= DEV_TRIG_FAST (only the low bits of quadrant matter)
+DEV_FN double dev_trig_reduce_f64(double x, double *lo, uint64_t *quadrant) {
     double z = dev_fma_f64(x, 0x1.45f306dc9c883p-1, DEV_ROUND_F64);
     double n = z - DEV_ROUND_F64;
     double a = dev_fma_f64(n, -0x1.921fb54442d18p+0, x); // exact
     double ph = n * -0x1.1a62633145c07p-54;
     double pl = dev_fma_f64(n, -0x1.1a62633145c07p-54, -ph);
     double r = a + ph; // a is a multiple of ulp(ph), so the rest is exact
-    double lo = dev_fma_f64(n, 0x1.f1976b7ed8fbcp-110, (ph - (r - a)) + pl);
-    return dev_trig_eval_f64(r, lo, dev_bits_f64(z) + shift);
+    *lo = dev_fma_f64(n, 0x1.f1976b7ed8fbcp-110, (ph - (r - a)) + pl);
+    *quadrant = dev_bits_f64(z);
+    return r;
+}
+
+// shift 0: sin, 1: cos
+DEV_FN double dev_trig_fast_f64(double x, uint64_t shift) {
+    double lo;
+    uint64_t quadrant;
+    double r = dev_trig_reduce_f64(x, &lo, &quadrant);
+    return dev_trig_eval_f64(r, lo, quadrant + shift);
 }
 
 // 64 bits of the table w from bit `at` of the first word on
@@ -131,7 +154,7 @@ DEV_FN uint64_t dev_table_bits(const uint64_t *w, uint32_t at) {
 }
 
 // Payne-Hanek, as in math_f32.h, with 192 bits of 2/pi for each argument.
-static inline double dev_trig_slow_f64(double x, uint64_t shift) {
+static inline double dev_trig_reduce_slow_f64(double x, double *lo, uint64_t *quadrant) {
     static const uint64_t two_over_pi[20] = {
         0,
         0xa2f9836e4e441529ull,
@@ -156,7 +179,9 @@ static inline double dev_trig_slow_f64(double x, uint64_t shift) {
     };
     uint64_t u = dev_bits_f64(x);
     uint32_t biased = (uint32_t)(u >> 52) & 0x7ffu;
-    if (biased == 0x7ff) return x - x;
+    *lo = 0.0;
+    *quadrant = 0;
+    if (biased == 0x7ff) return x - x; // NaN
     uint64_t m = (u & 0x000fffffffffffffull) | 0x0010000000000000ull;
     uint32_t at = biased - 1075 - 2 + 64; // first bit whose product is not a multiple of 4
     const uint64_t *w = two_over_pi + (at >> 6);
@@ -166,24 +191,32 @@ static inline double dev_trig_slow_f64(double x, uint64_t shift) {
     // top:low = the highest 128 of the 192 bits of m * (w0:w1:w2); 2^64 in top is a full turn
     uint64_t low = m * w1 + dev_mulhi_u64(m, w2);
     uint64_t top = m * w0 + dev_mulhi_u64(m, w1) + (low < m * w1 ? 1 : 0);
-    uint64_t quadrant = (top + (1ull << 61)) >> 62;
-    top -= quadrant << 62;
+    uint64_t turn = (top + (1ull << 61)) >> 62;
+    top -= turn << 62;
     uint64_t minus = top >> 63 != 0 ? ~0ull : 0; // negate, so that nothing cancels below
     low = (low ^ minus) - minus;
     top = (top ^ minus) + (minus != 0 && low == 0 ? 1 : 0);
     double a = (double)top;
     double b = (double)(int64_t)(top - (uint64_t)a) + (double)low * 0x1p-64;
     double hi = a + b;
-    double lo = b - (hi - a);
+    double tail = b - (hi - a);
     double r = hi * 0x1.921fb54442d18p-62;
     double rest = dev_fma_f64(hi, 0x1.921fb54442d18p-62, -r);
-    rest = dev_fma_f64(hi, 0x1.1a62633145c07p-116, dev_fma_f64(lo, 0x1.921fb54442d18p-62, rest));
+    rest = dev_fma_f64(hi, 0x1.1a62633145c07p-116, dev_fma_f64(tail, 0x1.921fb54442d18p-62, rest));
     uint64_t flip = minus ^ ((u >> 63) != 0 ? ~0ull : 0);
     r = flip != 0 ? -r : r;
     rest = flip != 0 ? -rest : rest;
-    quadrant = (u >> 63) != 0 ? 0 - quadrant : quadrant;
+    *quadrant = (u >> 63) != 0 ? 0 - turn : turn;
     double sum = r + rest;
-    return dev_trig_eval_f64(sum, rest - (sum - r), quadrant + shift);
+    *lo = rest - (sum - r);
+    return sum;
+}
+
+static inline double dev_trig_slow_f64(double x, uint64_t shift) {
+    double lo;
+    uint64_t quadrant;
+    double r = dev_trig_reduce_slow_f64(x, &lo, &quadrant);
+    return r == r ? dev_trig_eval_f64(r, lo, quadrant + shift) : r;
 }
 
 DEV_FN double dev_sin_fast_f64(double x) {
@@ -376,6 +409,15 @@ DEV_FN double dev_log_pair_f64(double a, double *low) {
     return hi;
 }
 
+// exp(r + rl) * 2^(k - 2046), |r| <= ln2/2 and a bit, rl below an ulp of r
+DEV_FN double dev_exp_tail_f64(double r, double rl, uint64_t k) {
+    double p = dev_fma_f64(r * r, dev_exp_poly_f64(r), rl);
+    double s = 1.0 + r;
+    double sl = r - (s - 1.0);
+    uint64_t half = k >> 1;
+    return (s + (sl + p)) * dev_f64_bits(half << 52) * dev_f64_bits((k - half) << 52);
+}
+
 // exp(x + low), |low| below an ulp of x
 DEV_FN double dev_exp_pair_f64(double x, double low) {
     double z = dev_fma_f64(x, 0x1.71547652b82fep+0, DEV_ROUND_F64);
@@ -384,12 +426,7 @@ DEV_FN double dev_exp_pair_f64(double x, double low) {
     double b = dev_fma_f64(n, -0x1.abc9e3b39803fp-56, low);
     double r = a + b;
     double rl = b - (r - a);
-    double p = dev_fma_f64(r * r, dev_exp_poly_f64(r), rl);
-    double s = 1.0 + r;
-    double sl = r - (s - 1.0);
-    uint64_t k = dev_bits_f64(z) - DEV_ROUND_BITS_F64 + 2046;
-    uint64_t half = k >> 1;
-    return (s + (sl + p)) * dev_f64_bits(half << 52) * dev_f64_bits((k - half) << 52);
+    return dev_exp_tail_f64(r, rl, dev_bits_f64(z) - DEV_ROUND_BITS_F64 + 2046);
 }
 
 DEV_FN double dev_pow_f64(double x, double y) {

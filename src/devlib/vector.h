@@ -35,7 +35,7 @@ typedef void dev_philox_fill_f64(double *dst, uint64_t start, size_t n, uint64_t
     dev_binary_f64 *name##_f64;
 
 typedef struct {
-#define X(name, arity, f32_ulp, f64_ulp) DEV_ARITY_##arity(name)
+#define X(name, ID, arity, f32_ulp, f64_ulp) DEV_ARITY_##arity(name)
 #include "math.def"
 #undef X
     dev_philox_gather *philox_u32;             // word index[i] of the seed

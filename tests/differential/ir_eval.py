@@ -1,9 +1,11 @@
 """A scalar evaluator of printed IR: one thread at a time, Python integers and NumPy scalars.
 
 Written from ops.def alone; shares no code with the library. run(text, grid, block, args)
-changes the byte buffers among args. It knows no barriers, atomics or device functions.
+changes the byte buffers among args. It knows no barriers and no atomics; device functions are
+those of Python, so they are right to a few units in the last place.
 """
 
+import math
 import re
 from fractions import Fraction
 
@@ -182,6 +184,59 @@ FLOAT_UNARY = {
 FLOAT_COMPARE = {"feq": np.equal, "fne": np.not_equal, "flt": np.less, "fle": np.less_equal}
 
 
+def from_zero(f):
+    """A logarithm, also at 0."""
+    return lambda x: -math.inf if x == 0 else f(x)
+
+
+def over(f, at_zero):
+    """1 / f, with its value at the zeros."""
+    return lambda x: math.copysign(at_zero, x) if x == 0 else 1 / f(x)
+
+
+DEVICE = {
+    "exp": math.exp, "exp2": math.exp2, "exp10": lambda x: math.pow(10, x), "expm1": math.expm1,
+    "log": from_zero(math.log), "log2": from_zero(math.log2), "log10": from_zero(math.log10),
+    "log1p": lambda x: -math.inf if x == -1 else math.log1p(x),
+    "sin": math.sin, "cos": math.cos, "tan": math.tan, "asin": math.asin, "acos": math.acos,
+    "atan": math.atan, "atan2": math.atan2, "sinh": math.sinh, "cosh": math.cosh,
+    "tanh": math.tanh, "erf": math.erf, "pow": math.pow, "cbrt": math.cbrt,
+    "rsqrt": over(math.sqrt, math.inf), "hypot": math.hypot,
+}  # fmt: skip
+
+
+def device(op, args, kind):
+    """A device function by way of Python's, not to the last bit."""
+    values = [float(a) for a in args]
+    try:
+        value = DEVICE[op](*values)
+    except OverflowError:
+        value = overflow(op, values)
+    except (ValueError, ZeroDivisionError):
+        value = domain(op, values)
+    if kind == "f16":  # computed in f32
+        value = np.float32(value)
+    return FLOAT[kind](value)
+
+
+def odd_integer(y):
+    """Whether the float is an odd integer."""
+    return math.isfinite(y) and y.is_integer() and int(y) % 2 == 1
+
+
+def overflow(op, values):
+    """The infinity that Python makes an OverflowError of."""
+    minus = values[0] < 0 and (op == "sinh" or op == "pow" and odd_integer(values[1]))
+    return -math.inf if minus else math.inf
+
+
+def domain(op, values):
+    """The value that Python makes a ValueError of."""
+    if op == "pow" and values[0] == 0:
+        return math.copysign(math.inf, values[0]) if odd_integer(values[1]) else math.inf
+    return math.nan
+
+
 def int_to_float(value, kind):
     """Rounded once."""
     return np.float64(float(value)) if kind == "f64" else round_to(Fraction(value), kind)
@@ -322,6 +377,8 @@ class Thread:
             return fma(*args, kind)
         if op in FLOAT_COMPARE:
             return int(FLOAT_COMPARE[op](*args))
+        if op in DEVICE:
+            return device(op, args, kind)
         if op in FLOAT_UNARY:
             return FLOAT_UNARY[op](args[0])
         return float_binary(op, *args)

@@ -94,8 +94,32 @@ def _at_least(bound, f):
     return lambda x: mp.nan if x < bound else -mp.inf if x == bound else f(x)
 
 
+def _within_one(f):
+    """f on [-1, 1], NaN elsewhere."""
+    return lambda x: f(x) if abs(x) <= 1 else mp.nan
+
+
+def _odd(f):
+    """f of the size, with the sign of the argument."""
+    return lambda x: mp.sign(x) * f(abs(x)) if x == x else x
+
+
 REFERENCE = {
     "exp": mp.exp,
+    "exp2": lambda x: mp.power(2, x),
+    "exp10": lambda x: mp.power(10, x),
+    "log2": _at_least(0, lambda x: mp.log(x, 2)),
+    "log10": _at_least(0, mp.log10),
+    "tan": mp.tan,
+    "asin": _within_one(mp.asin),
+    "acos": _within_one(mp.acos),
+    "atan": mp.atan,
+    "atan2": mp.atan2,
+    "sinh": mp.sinh,
+    "cosh": mp.cosh,
+    "cbrt": _odd(mp.cbrt),
+    "rsqrt": lambda x: mp.nan if x < 0 or x != x else mp.inf if x == 0 else 1 / mp.sqrt(x),
+    "hypot": mp.hypot,
     "expm1": mp.expm1,
     "log": _at_least(0, mp.log),
     "log1p": _at_least(-1, mp.log1p),
@@ -135,23 +159,50 @@ def worst(name, got, inputs, dtype):
     return most
 
 
+def _pairs(dtype, n, rng):
+    """Pairs of numbers: alike, at random, of all sizes, denormal."""
+    x = rng.uniform(-3, 3, n)
+    tiny = float(np.finfo(dtype).tiny)
+    wide = np.exp(rng.uniform(-1, 1, (2, n)) * (80 if dtype == np.float32 else 650))
+    wide *= rng.choice([-1.0, 1.0], (2, n))
+    close = wide[0] * rng.uniform(-3, 3, n)
+    out = [("alike", [x, x * rng.uniform(0.3, 3, n)]), ("small", list(rng.uniform(-1, 1, (2, n))))]
+    out += [("wide", list(wide)), ("wide, alike", [wide[0], close])]
+    out += [("denormal", list(tiny * rng.uniform(-1, 1, (2, n))))]
+    return [(r, [a.astype(dtype) for a in arrays]) for r, arrays in out]
+
+
 def samples(name, dtype, n, rng):
     """Input arrays of each interesting region: a list of (region, inputs)."""
     big = 88.7 if dtype == np.float32 else 709.7
     tiny = 104.0 if dtype == np.float32 else 746.0
     uniform = {
         "exp": [(-tiny, big), (-1, 1), (-tiny, -big)],
+        "exp2": [(-1.44 * tiny, 1.44 * big), (-1, 1)],
+        "exp10": [(-0.434 * tiny, 0.434 * big), (-1, 1), (-0.434 * tiny, -0.434 * big)],
         "expm1": [(-45, big), (-1, 1), (0.3, 0.5), (-1e-3, 1e-3)],
         "log": [(0, 3), (0.9, 1.1), (0, 1e30)],
+        "log2": [(0, 3), (1.3, 1.45), (0.9, 1.1), (0, 1e30)],
+        "log10": [(0, 3), (1.3, 1.45), (0.9, 1.1), (0, 1e30)],
         "log1p": [(-1, 1), (-1e-3, 1e-3), (0.3, 0.5), (0, 1e4)],
         "sin": [(-4, 4), (-1e4, 1e4), (-1e9, 1e9), (-1e30, 1e30)],
         "cos": [(-4, 4), (-1e4, 1e4), (-1e9, 1e9), (-1e30, 1e30)],
+        "tan": [(-4, 4), (-1e4, 1e4), (-1e9, 1e9), (-1e30, 1e30)],
+        "asin": [(-1, 1), (0.4, 0.6), (0.999, 1), (-1e-3, 1e-3)],
+        "acos": [(-1, 1), (0.4, 0.6), (0.999, 1), (-1, -0.999)],
+        "atan": [(-3, 3), (0.38, 0.44), (2.3, 2.5), (-1e9, 1e9)],
+        "sinh": [(-3, 3), (0.9, 1.1), (-big, big)],
+        "cosh": [(-3, 3), (-big, big)],
         "tanh": [(-3, 3), (0.9, 1.1), (-25, 25)],
         "erf": [(-3, 3), (0.9, 1.1), (-6.5, 6.5)],
+        "cbrt": [(-8, 8), (-1e30, 1e30), (0, 1e-37 if dtype == np.float32 else 1e-307)],
+        "rsqrt": [(0, 4), (0, 1e30), (0, 1e-37 if dtype == np.float32 else 1e-307)],
     }
-    if name != "pow":
+    if name in uniform:
         out = [((lo, hi), [rng.uniform(lo, hi, n)]) for lo, hi in uniform[name]]
         return [(r, [a.astype(dtype) for a in arrays]) for r, arrays in out]
+    if name != "pow":
+        return _pairs(dtype, n, rng)
     sign = rng.choice([-1.0, 1.0], n)
     out = []
     for region, x in (

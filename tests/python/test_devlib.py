@@ -12,7 +12,9 @@ import pytest
 PATH = devlib_lib.find()
 pytestmark = pytest.mark.skipif(PATH is None, reason="libdevlib_test is not built (ninja -C build)")
 NAMES = sorted(devlib_lib.REFERENCE)
-UNARY = [n for n in NAMES if n != "pow"]
+BINARY = ("atan2", "hypot", "pow")
+UNARY = [n for n in NAMES if n not in BINARY]
+GROWS = ("exp", "exp2", "exp10", "expm1", "sinh", "cosh")  # mpmath must not see huge arguments
 TYPES = [np.float32, np.float64]
 INF, NAN = math.inf, math.nan
 
@@ -57,8 +59,8 @@ def test_accuracy_over_all_bit_patterns(dev, name):
     error, where = dev.sweep(name, 0, 2**32 // stride, stride)
     assert error <= dev.rows[name][2], where
     x = any_bits(np.float64, 200)
-    x = x[np.abs(x) < 1e300] if name in ("exp", "expm1") else x
-    x = np.clip(x, -1e4, 1e4) if name in ("exp", "expm1", "erf") else x
+    x = x[np.abs(x) < 1e300] if name in GROWS else x
+    x = np.clip(x, -1e4, 1e4) if name in (*GROWS, "erf") else x
     error, where = devlib_lib.worst(name, dev.call(name, x), [x], np.float64)
     assert error <= dev.rows[name][3], where
 
@@ -82,7 +84,28 @@ def test_same_bits_from_every_instruction_set(dev, name, dtype):
             assert same(results[0], other).all()
 
 
+HALF_PI = math.pi / 2
 SPECIAL = {
+    "exp2": [
+        (0.0, 1.0),
+        (-0.0, 1.0),
+        (INF, INF),
+        (-INF, 0.0),
+        (1e4, INF),
+        (-1e4, 0.0),
+        (7.0, 128.0),
+    ],
+    "exp10": [(0.0, 1.0), (-0.0, 1.0), (INF, INF), (-INF, 0.0), (1e4, INF), (-1e4, 0.0)],
+    "log2": [(0.0, -INF), (-0.0, -INF), (1.0, 0.0), (INF, INF), (-INF, NAN), (-1.0, NAN)],
+    "log10": [(0.0, -INF), (-0.0, -INF), (1.0, 0.0), (INF, INF), (-INF, NAN), (-1.0, NAN)],
+    "tan": [(0.0, 0.0), (-0.0, -0.0), (INF, NAN), (-INF, NAN)],
+    "asin": [(0.0, 0.0), (-0.0, -0.0), (1.0, HALF_PI), (-1.0, -HALF_PI), (1.01, NAN), (-INF, NAN)],
+    "acos": [(0.0, HALF_PI), (1.0, 0.0), (-1.0, math.pi), (-1.01, NAN), (INF, NAN), (-INF, NAN)],
+    "atan": [(0.0, 0.0), (-0.0, -0.0), (INF, HALF_PI), (-INF, -HALF_PI), (1e30, HALF_PI)],
+    "sinh": [(0.0, 0.0), (-0.0, -0.0), (INF, INF), (-INF, -INF), (1e4, INF), (-1e4, -INF)],
+    "cosh": [(0.0, 1.0), (-0.0, 1.0), (INF, INF), (-INF, INF), (1e4, INF), (-1e4, INF)],
+    "cbrt": [(0.0, 0.0), (-0.0, -0.0), (INF, INF), (-INF, -INF), (-27.0, -3.0), (125.0, 5.0)],
+    "rsqrt": [(0.0, INF), (-0.0, -INF), (INF, 0.0), (-1.0, NAN), (-INF, NAN), (0.25, 2.0)],
     "exp": [(0.0, 1.0), (-0.0, 1.0), (INF, INF), (-INF, 0.0), (1e4, INF), (-1e4, 0.0)],
     "expm1": [(0.0, 0.0), (-0.0, -0.0), (INF, INF), (-INF, -1.0), (1e4, INF), (-1e4, -1.0)],
     "log": [(0.0, -INF), (-0.0, -INF), (1.0, 0.0), (INF, INF), (-INF, NAN), (-1.0, NAN)],
@@ -99,7 +122,16 @@ SPECIAL = {
 def test_special_values(dev, name, dtype):
     smallest = np.finfo(dtype).smallest_subnormal
     cases = [*SPECIAL[name], (NAN, NAN)]
-    if name in ("expm1", "log1p", "sin", "tanh"):  # f(x) = x there, denormals kept
+    if name in (
+        "expm1",
+        "log1p",
+        "sin",
+        "tan",
+        "tanh",
+        "asin",
+        "atan",
+        "sinh",
+    ):  # f(x) = x there, denormals kept
         cases += [(smallest, smallest), (-smallest, -smallest), (3 * smallest, 3 * smallest)]
     x = np.array([c[0] for c in cases], dtype)
     want = np.array([c[1] for c in cases], dtype)
@@ -124,8 +156,8 @@ def test_borders_of_exp_and_log(dev, dtype):
 
 
 @pytest.mark.parametrize("dtype", TYPES)
-@pytest.mark.parametrize("name", ["sin", "cos"])
-def test_hard_arguments_of_sin_and_cos(dev, name, dtype):
+@pytest.mark.parametrize("name", ["sin", "cos", "tan"])
+def test_hard_arguments_of_sin_cos_tan(dev, name, dtype):
     """Numbers next to multiples of pi/2, and the one nearest of all; huge and small mixed."""
     rough = rng().uniform(1, 60 if dtype == np.float32 else 500, 300)
     x = [float(mp.nint(mp.mpf(2) ** r * 2 / mp.pi) * mp.pi / 2) for r in rough]
@@ -160,6 +192,40 @@ def test_special_values_of_pow(dev, dtype):
     exact = ~np.isfinite(want) | (want == 0)
     assert same(got[exact], want[exact]).all()
     np.testing.assert_allclose(got[~exact], want[~exact], rtol=2 * np.finfo(dtype).eps)
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("name", ["atan2", "hypot"])
+def test_special_values_of_two(dev, name, dtype):
+    """Python's functions follow C99's table."""
+    info = np.finfo(dtype)
+    values = [0.0, 0.5, 1.0, 1.5, float(info.smallest_subnormal), float(info.tiny), 1e-30, 1e30]
+    values += [float(info.max), float(info.max) / 2, INF, NAN]
+    values = np.array([s * v for v in values for s in (1, -1)], dtype)
+    x, y = (a.ravel().copy() for a in np.meshgrid(values, values))
+    with np.errstate(over="ignore", under="ignore"):
+        want = [getattr(math, name)(float(a), float(b)) for a, b in zip(x, y, strict=True)]
+        want = np.array(want).astype(dtype)
+    got = dev.call(name, x, y)
+    exact = ~np.isfinite(want) | (want == 0) | np.isin(np.abs(want), values)
+    assert same(got[exact], want[exact]).all()
+    ulp = np.spacing(np.abs(want[~exact]))
+    assert (np.abs(got[~exact] - want[~exact]) <= ulp).all()
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+def test_exact_powers_and_logarithms(dev, dtype):
+    """Powers of 2 and 10 that are numbers, and back; cubes; nothing to round, so no error."""
+    info = np.finfo(dtype)
+    k = np.arange(info.minexp - info.nmant, info.maxexp).astype(dtype)
+    assert (dev.call("exp2", k) == np.ldexp(np.ones(k.size, dtype), k.astype(int))).all()
+    assert (dev.call("log2", np.ldexp(np.ones(k.size, dtype), k.astype(int))) == k).all()
+    k = np.arange(0, 11 if dtype == np.float32 else 23)
+    tens = np.array([float(10 ** int(i)) for i in k], dtype)
+    assert (dev.call("exp10", k.astype(dtype)) == tens).all()
+    assert (dev.call("log10", tens) == k).all()
+    cubes = np.arange(-200, 200).astype(dtype)
+    assert (dev.call("cbrt", cubes**3) == cubes).all()
 
 
 def test_pow_of_integers_is_exact(dev):

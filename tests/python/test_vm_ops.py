@@ -371,6 +371,9 @@ def test_device_functions(t):
     for op, want in {
         "exp": np.exp(d), "expm1": np.expm1(d), "log": np.log(d), "log1p": np.log1p(d),
         "sin": np.sin(d), "cos": np.cos(d), "tanh": np.tanh(d), "erf": erf,
+        "exp2": np.exp2(d), "exp10": 10**d, "log2": np.log2(d), "log10": np.log10(d),
+        "tan": np.tan(d), "atan": np.arctan(d), "sinh": np.sinh(d), "cosh": np.cosh(d),
+        "cbrt": np.cbrt(d), "rsqrt": 1 / np.sqrt(d),
     }.items():  # fmt: skip
         got = run(op, [t], t, [x])
         assert np.allclose(got, want, rtol=3 * np.finfo(FLOATS[t]).eps, atol=1e-7), op

@@ -17,7 +17,7 @@ typedef struct {
 } row;
 
 static const row rows[] = {
-#define X(name, arity, f32_ulp, f64_ulp) {#name, arity, f32_ulp, f64_ulp},
+#define X(name, ID, arity, f32_ulp, f64_ulp) {#name, arity, f32_ulp, f64_ulp},
 #include "devlib/math.def"
 #undef X
 };
@@ -61,7 +61,7 @@ EXPORT int devlib_call(int isa, int i, int wide, void *dst, const void *a, const
     const dev_table *t = dev_table_get(isa);
     int at = 0;
     if (!t) return -1;
-#define X(name, arity, f32_ulp, f64_ulp)                                \
+#define X(name, ID, arity, f32_ulp, f64_ulp)                            \
     if (at++ == i) {                                                    \
         call_##arity(t->name##_f32, t->name##_f64, wide, dst, a, b, n); \
         return 0;                                                       \
@@ -113,6 +113,9 @@ EXPORT double devlib_time(int isa, int i, int wide, void *dst, const void *a, co
     return best / 16 / (double)n;
 }
 
+static double rsqrt(double x) { return 1 / sqrt(x); }
+static double ten_to(double x) { return pow(10, x); } // not every C library has exp10
+
 static double reference(const char *name, double x) {
 #define REF(f) \
     if (!strcmp(name, #f)) return f(x);
@@ -124,7 +127,19 @@ static double reference(const char *name, double x) {
     REF(cos)
     REF(tanh)
     REF(erf)
+    REF(exp2)
+    REF(log2)
+    REF(log10)
+    REF(tan)
+    REF(asin)
+    REF(acos)
+    REF(atan)
+    REF(sinh)
+    REF(cosh)
+    REF(cbrt)
+    REF(rsqrt)
 #undef REF
+    if (!strcmp(name, "exp10")) return ten_to(x);
     return NAN;
 }
 

@@ -10,29 +10,19 @@
 #define dev_isa_avx2    DEV_ISA_AVX2
 #define dev_isa_avx512  DEV_ISA_AVX512
 #define DEV_TABLE       dev_table_get(SIMT_ISA(dev_isa))
-#define DEV1(ID, name)                                                                     \
-    static void ID##_f32(void *d, const void *a, const void *b, const void *c, size_t n) { \
-        DEV_TABLE->name##_f32(d, a, n);                                                    \
-    }                                                                                      \
-    static void ID##_f64(void *d, const void *a, const void *b, const void *c, size_t n) { \
-        DEV_TABLE->name##_f64(d, a, n);                                                    \
-    }                                                                                      \
-    VM_ROW(ID) = {{[VM_F32] = {ID##_f32}, [VM_F64] = {ID##_f64}}};
-DEV1(EXP, exp)
-DEV1(LOG, log)
-DEV1(SIN, sin)
-DEV1(COS, cos)
-DEV1(TANH, tanh)
-DEV1(EXPM1, expm1)
-DEV1(LOG1P, log1p)
-DEV1(ERF, erf)
-static void POW_f32(void *d, const void *a, const void *b, const void *c, size_t n) {
-    DEV_TABLE->pow_f32(d, a, b, n);
-}
-static void POW_f64(void *d, const void *a, const void *b, const void *c, size_t n) {
-    DEV_TABLE->pow_f64(d, a, b, n);
-}
-VM_ROW(POW) = {{[VM_F32] = {POW_f32}, [VM_F64] = {POW_f64}}};
+#define DEV_1(ID, name, T)                                                                 \
+    static void ID##_##T(void *d, const void *a, const void *b, const void *c, size_t n) { \
+        DEV_TABLE->name##_##T(d, a, n);                                                    \
+    }
+#define DEV_2(ID, name, T)                                                                 \
+    static void ID##_##T(void *d, const void *a, const void *b, const void *c, size_t n) { \
+        DEV_TABLE->name##_##T(d, a, b, n);                                                 \
+    }
+#define X(name, ID, arity, f32_ulp, f64_ulp)              \
+    DEV_##arity(ID, name, f32) DEV_##arity(ID, name, f64) \
+        VM_ROW(ID) = {{[VM_F32] = {ID##_f32}, [VM_F64] = {ID##_f64}}};
+#include "devlib/math.def"
+#undef X
 static void PHILOX_vv(void *d, const void *a, const void *b, const void *c, size_t n) {
     DEV_TABLE->philox_u32_seeds(d, a, b, n);
 }
