@@ -132,7 +132,7 @@ def test_votes_and_matches(alone, block):
     for t in range(n):
         warp = t % block // 32 * 32 + t // block * block
         there = values[warp : min(warp + 32, (t // block + 1) * block)]
-        bits = [int((there[i] < 3)) << i for i in range(len(there))]
+        bits = [int(there[i] < 3) << i for i in range(len(there))]
         same = sum(1 << i for i in range(len(there)) if there[i] == values[t])
         every = (1 << len(there)) - 1
         want = [all(there < 3), any(there < 3), len(set(there < 3)) == 1, sum(bits), same,
@@ -206,7 +206,7 @@ def test_both_sides_of_an_if_meet():
 
 
 def test_disjoint_masks_on_both_sides():
-    """The halves of a warp shuffle apart; inside a loop of which each lane leaves at its own time."""
+    """Half warps shuffle apart; lanes leave a loop of votes each at its own time."""
     body = f"""
   %900: i32 = const 65535
   %901: i32 = const 32

@@ -44,7 +44,8 @@ typedef struct launch_job {
     code_fault *fault;
     _Atomic uint64_t began; /* clock when the first look at it was needed; 0: not yet */
     code_meeting meeting;
-    launch_worker *first; /* ran blocks before the pool did: the caller goes on with what waits there */
+    launch_worker
+        *first; /* ran blocks before the pool did: the caller goes on with what waits there */
     atomic_flag stop_lock; /* guards the two below: what is reported */
     code_fault at;
     uint64_t stop_block;
