@@ -173,7 +173,7 @@ typedef struct conv {
     image_axis y, x;
     int64_t points, taps; /* output pixels; rows of the columns matrix */
     bool direct;          /* 1x1, nothing moves: the image is the columns matrix */
-    bool sliced;
+    bool sliced, own;     /* own: as in blas_gemm */
     conv_step step;
     char *image, *weight, *result; /* the step writes one, from the two others */
     int64_t parts;                 /* of the weight's gradient, each a sum over its images */
@@ -293,6 +293,7 @@ static simt_status multiply(const conv *v, matrix a, bool a_trans, matrix b, boo
     blas_gemm g = {.dt = v->dt,
                    .a_trans = a_trans,
                    .b_trans = b_trans,
+                   .own = v->own,
                    .m = c.rows,
                    .n = c.columns,
                    .k = a_trans ? a.rows : a.columns,
@@ -352,8 +353,24 @@ static simt_status work_parts(void *context, size_t begin, size_t end) {
     return SIMT_OK;
 }
 
+/* All groups of all images have products of one kind: of weight, columns, result (see run_group). */
+static simt_status prepare_product(conv *v) {
+    bool input = v->step == CONV_INPUT, weight = v->step == CONV_WEIGHT;
+    blas_gemm g = {.dt = v->dt,
+                   .a_trans = input,
+                   .b_trans = weight,
+                   .m = input ? v->taps : v->out_channels,
+                   .n = weight ? v->taps : v->points,
+                   .k = input    ? v->out_channels
+                        : weight ? v->points
+                                 : v->taps};
+    SIMT_TRY(blas_prepare(&g));
+    v->own = g.own;
+    return SIMT_OK;
+}
+
 static simt_status over_images(conv *v) {
-    SIMT_TRY(blas_load());
+    SIMT_TRY(prepare_product(v));
     if (v->sliced) return work_images(v, 0, (size_t)v->images);
     return v->c->dev->parallel(v->c->dev, (size_t)v->images, 1, work_images, v);
 }
@@ -388,7 +405,7 @@ static void add_parts(const conv *v, char *to) {
 simt_status call_conv2d_weight(const call_args *c) {
     conv v;
     conv_setup(&v, c, CONV_WEIGHT, &c->in[1], &c->out, &c->in[0]);
-    SIMT_TRY(blas_load());
+    SIMT_TRY(prepare_product(&v));
     size_t bytes = (size_t)(v.groups * weight_bytes(&v));
     v.parts = v.sliced ? 1 : min_i64(v.images, bytes < ((size_t)1 << 20) ? 8 : 4);
     if (v.parts == 1) return work_parts(&v, 0, 1);

@@ -1,7 +1,7 @@
 /* Matrix products: NumPy's matmul and dot.
  *
  * When the operation is made, vectors become matrices and batches are broadcast (views); the step runs
- * each matrix by OpenBLAS (f32, f64; transposed operands by flags) or by plain loops (other types).
+ * each matrix by blas.h (f32, f64; transposed operands by flags) or by plain loops (other types).
  */
 #include <stdlib.h>
 
@@ -181,6 +181,13 @@ static bool dense_rows(const int64_t *shape, const int64_t *strides, int64_t siz
     return (shape[row] == 1 || (strides[row] % size == 0 && *ld >= length)) && *ld <= INT32_MAX;
 }
 
+static bool stored_transposed(const call_view *v, int batch) {
+    const int64_t *shape = v->shape + batch, *strides = v->strides + batch;
+    int64_t size = (int64_t)dtype_bytes(v->dt), ld;
+    return !dense_rows(shape, strides, size, false, &ld) &&
+           dense_rows(shape, strides, size, true, &ld);
+}
+
 /* `dt` f32 or f64; strides and shape of the last two dimensions. */
 static simt_status prepare(blas_matrix *x, device *dev, dtype dt, const char *data,
                            const int64_t *shape, const int64_t *strides) {
@@ -225,9 +232,10 @@ static simt_status blas_matrix_product(const call_args *c, const char *a, const 
                        .a = x.data,
                        .b = y.data,
                        .c = to};
-        if (sliced)
+        status = blas_prepare(&g);
+        if (status == SIMT_OK && sliced)
             status = blas_run_sliced(c->dev, &g);
-        else
+        else if (status == SIMT_OK)
             blas_run(&g);
         release(&y, c->dev, bs, dt);
     }
@@ -325,7 +333,12 @@ simt_status call_matmul(const call_args *c) {
                    .matrix_bytes = m * n * (int64_t)dtype_bytes(c->out.dt)};
     if (r.blas && (m > INT32_MAX || n > INT32_MAX || k > INT32_MAX))
         return status_fail(SIMT_ERR_VALUE, "matmul: a dimension above 2147483647");
-    if (r.blas) SIMT_TRY(blas_load());
+    if (r.blas) {
+        blas_gemm g = {.dt = c->out.dt, .m = m, .n = n, .k = k};
+        g.a_trans = stored_transposed(&c->in[0], batch);
+        g.b_trans = stored_transposed(&c->in[1], batch);
+        SIMT_TRY(blas_prepare(&g));
+    }
     r.sliced = matrices < c->dev->nthreads;
     double flops = 2.0 * (double)m * (double)n * (double)k;
     if (matrices == 1 || (r.sliced && r.blas)) return run_batches(&r, 0, (size_t)matrices);

@@ -1,4 +1,5 @@
-/* Files compiled once per instruction set (isa_sources): SIMT_ISA(name) is name_<isa> in them. */
+/* Instruction sets. Files compiled once for each (isa_sources) name their functions SIMT_ISA(name),
+ * which is name_<isa> in them; isa_find says which to use. */
 #ifndef SIMT_BASE_ISA_H
 #define SIMT_BASE_ISA_H
 
@@ -7,5 +8,9 @@
 #ifdef SIMT_ISA_NAME
 #define SIMT_ISA(name) SIMT_ISA_PASTE(name, SIMT_ISA_NAME)
 #endif
+
+typedef enum isa_level { ISA_GENERIC, ISA_AVX2, ISA_AVX512 } isa_level;
+/* The best of this machine, or a lower one by name: wanted, else $SIMT_ISA ("generic", "avx2"). */
+isa_level isa_find(const char *wanted);
 
 #endif

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-
 import simt.cupy as cp
 
 rng = np.random.default_rng(5)

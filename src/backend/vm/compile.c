@@ -6,18 +6,13 @@
 #include <string.h>
 
 static const vm_kernels *find_kernels(const char *isa) {
-    if (isa == NULL || *isa == '\0') isa = getenv("SIMT_ISA");
+    switch (isa_find(isa)) {
 #ifdef __x86_64__
-    __builtin_cpu_init();
-    bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-    bool avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
-                  __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
-    if (isa != NULL && strcmp(isa, "generic") == 0) return &vm_kernels_generic;
-    if (avx2 && isa != NULL && strcmp(isa, "avx2") == 0) return &vm_kernels_avx2;
-    if (avx512) return &vm_kernels_avx512;
-    if (avx2) return &vm_kernels_avx2;
+    case ISA_AVX512: return &vm_kernels_avx512;
+    case ISA_AVX2: return &vm_kernels_avx2;
 #endif
-    return &vm_kernels_generic;
+    default: return &vm_kernels_generic;
+    }
 }
 
 /* Unlike anything that a frame left by other code could hold. */
