@@ -17,15 +17,9 @@ static const struct {
 const char *py_scalar_name(py_scalar s) { return s < PY_SCALAR_COUNT ? scalars[s].name : "?"; }
 size_t py_scalar_bytes(py_scalar s) { return s < PY_SCALAR_COUNT ? scalars[s].bytes : 0; }
 
-simt_status py_compile(const py_host *host, const py_function *fn, const uint8_t *signature,
-                       size_t bytes, const py_options *options, py_kernel **out) {
-    return status_fail(SIMT_ERR_NOT_IMPLEMENTED, "kernel %s: Python kernels are not in simt yet",
-                       fn->name);
-}
-
 void py_kernel_free(py_kernel *k) {
     if (k == NULL) return;
-    ir_func_free(k->func);
+    if (k->func != NULL) ir_func_free(k->func);
     arena_deinit(&k->mem);
     free(k);
 }

@@ -1,0 +1,472 @@
+/* The driver: parameters from the signature, typing to a fixpoint, lowering; functions called inside. */
+#include "frontend/python/work.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_ROUNDS = 40, MOST_CALLS = 60 };
+
+/* ---- memory and errors ---- */
+
+void *py_alloc(py_ctx *c, size_t bytes) {
+    void *p = arena_alloc(c->mem, bytes > 0 ? bytes : 1);
+    if (p == NULL) longjmp(c->no_memory, 1); /* all of a compilation is in the arena */
+    return p;
+}
+
+static void set_position(py_ctx *c, const py_node *at) {
+    const char *file = c->frame != NULL ? c->frame->fn->file : "";
+    if (at != NULL) status_set_position(file, (int)at->line, (int)at->column);
+}
+
+bool py_fail(py_ctx *c, const py_node *at, const char *format, ...) {
+    char text[800];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    c->status = status_fail(SIMT_ERR_TYPING, "%s", text);
+    set_position(c, at);
+    return false;
+}
+
+bool py_pass_failure(py_ctx *c, const py_node *at, simt_status status) {
+    c->status = status;
+    if (status_get()->line == 0) set_position(c, at);
+    return false;
+}
+
+uint32_t py_add_fault(py_ctx *c, const py_node *at, const py_fault *fault) {
+    if (!c->emit) return 0;
+    if (c->nfaults == c->fault_capacity) {
+        uint32_t capacity = c->fault_capacity * 2 + 16;
+        py_fault *grown = PY_NEW(c, py_fault, capacity);
+        if (c->nfaults > 0) memcpy(grown, c->faults, sizeof *grown * c->nfaults);
+        c->faults = grown;
+        c->fault_capacity = capacity;
+    }
+    py_fault *f = &c->faults[c->nfaults];
+    *f = *fault;
+    f->pos = (ir_pos){at->line, at->column};
+    f->file = c->frame->fn->file;
+    return c->nfaults++;
+}
+
+/* ---- variables ---- */
+
+py_var *py_find_var(py_frame *f, const char *name) {
+    for (uint32_t i = 0; i < f->nvars; i++)
+        if (strcmp(f->vars[i].name, name) == 0) return &f->vars[i];
+    return NULL;
+}
+
+py_var *py_get_var(py_ctx *c, const char *name) {
+    py_var *v = py_find_var(c->frame, name);
+    if (v != NULL) return v;
+    /* frames are made with room for every name of their function (count_names) */
+    v = &c->frame->vars[c->frame->nvars++];
+    *v = (py_var){.name = name, .type = &py_type_unknown, .val = {.type = &py_type_unknown}};
+    return v;
+}
+
+bool py_assign_var(py_ctx *c, const py_node *at, py_var *var, const py_val *val) {
+    const py_type *t = py_type_unify(c, var->type, val->type);
+    if (t == NULL)
+        return py_fail(c, at, "variable '%s' is %s here and %s elsewhere", var->name,
+                       py_type_text(c, val->type), py_type_text(c, var->type));
+    if (!py_type_equal(t, var->type)) {
+        if (c->emit)
+            return py_fail(c, at, "variable '%s': types do not settle (%s, %s)", var->name,
+                           py_type_text(c, var->type), py_type_text(c, t));
+        var->type = t;
+        c->changed = true;
+    }
+    if (!py_convert(c, at, val, var->type, &var->val)) return false;
+    var->defined = true;
+    return true;
+}
+
+static uint32_t count_names(const py_node *n) {
+    if (n == NULL) return 0;
+    uint32_t total = n->kind == PY_NAME || n->kind == PY_ARG || n->kind == PY_FUNCTION;
+    const py_list *lists[3] = {&n->list, &n->list2, &n->list3};
+    for (int k = 0; k < 3; k++)
+        for (uint32_t i = 0; i < lists[k]->count; i++) total += count_names(lists[k]->items[i]);
+    return total + count_names(n->a) + count_names(n->b) + count_names(n->c);
+}
+
+/* ---- functions ---- */
+
+static const py_node *parameter(const py_node *tree, uint32_t i) {
+    const py_node *a = tree->a;
+    uint32_t n = a->list.count;
+    if (i < n) return a->list.items[i];
+    if (i < n + a->list2.count) return a->list2.items[i - n];
+    return a->a; /* *args */
+}
+
+static py_frame *new_frame(py_ctx *c, const py_function *fn, const py_val *args, uint32_t nargs) {
+    py_frame *f = PY_NEW(c, py_frame, 1);
+    *f = (py_frame){.fn = fn, .nargs = nargs, .result = &py_type_unknown, .next = c->frames};
+    c->frames = f;
+    f->argument_types = PY_NEW(c, const py_type *, nargs + 1);
+    f->constants = PY_NEW(c, py_val, nargs + 1);
+    for (uint32_t i = 0; i < nargs; i++) {
+        f->argument_types[i] = args[i].type;
+        f->constants[i] = args[i];
+    }
+    f->capacity = count_names(fn->tree) + 1;
+    f->vars = PY_NEW(c, py_var, f->capacity);
+    /* Parameters first; then all that is assigned anywhere is local, as in Python. */
+    py_frame *outer = c->frame;
+    c->frame = f;
+    for (uint32_t i = 0; i < nargs; i++) py_get_var(c, parameter(fn->tree, i)->name);
+    uint32_t n;
+    if (fn->tree->kind == PY_FUNCTION) py_assigned(c, &fn->tree->list, NULL, NULL, &n);
+    c->frame = outer;
+    return f;
+}
+
+static bool same_constant(const py_val *a, const py_val *b) {
+    if (a->is_const != b->is_const) return false;
+    if (!a->is_const) return true;
+    if (a->value.kind != b->value.kind) return false;
+    if (a->value.kind == PY_VALUE_STRING) return strcmp(a->value.text, b->value.text) == 0;
+    return a->value.integer == b->value.integer && a->value.imaginary == b->value.imaginary;
+}
+
+static py_frame *find_frame(py_ctx *c, const py_function *fn, const py_val *args, uint32_t nargs) {
+    for (py_frame *f = c->frames; f != NULL; f = f->next) {
+        bool same = f->fn == fn && f->nargs == nargs;
+        for (uint32_t i = 0; i < nargs && same; i++)
+            same = py_type_equal(f->argument_types[i], args[i].type) &&
+                   same_constant(&f->constants[i], &args[i]);
+        if (same) return f;
+    }
+    return NULL;
+}
+
+/* Variables as at the function's start. */
+static bool enter(py_ctx *c, const py_node *at, const py_val *args) {
+    py_frame *f = c->frame;
+    for (uint32_t i = 0; i < f->nvars; i++) {
+        f->vars[i].defined = false;
+        f->vars[i].val = (py_val){.type = f->vars[i].type};
+    }
+    f->loop = NULL;
+    c->dead = false;
+    for (uint32_t i = 0; i < f->nargs; i++)
+        if (!py_assign_var(c, at, &f->vars[i], &args[i])) return false;
+    return true;
+}
+
+static bool run_body(py_ctx *c, const py_node *at, py_val *value) {
+    py_frame *f = c->frame;
+    const py_node *tree = f->fn->tree;
+    *value = py_val_none();
+    if (tree->kind == PY_LAMBDA) {
+        if (!py_expr(c, tree->b, value)) return false;
+        f->result = py_type_unify(c, f->result, value->type);
+        return f->result != NULL;
+    }
+    if (!py_body(c, &tree->list)) return false;
+    if (c->dead || f->caller == NULL) return true;
+    const py_type *t = py_type_unify(c, f->result, &py_type_none);
+    if (t == NULL)
+        return py_fail(c, at, "%s returns a value on some ways and nothing on others", f->fn->name);
+    f->result = t;
+    return true;
+}
+
+/* Rounds of typing until no variable's type grows. */
+static bool type_frame(py_ctx *c, const py_node *at, const py_val *args) {
+    py_frame *f = c->frame;
+    py_val value;
+    bool emit = c->emit, changed = c->changed, any = c->any_deferred;
+    c->emit = false;
+    for (int round = 0;; round++) {
+        c->changed = c->any_deferred = false;
+        if (!enter(c, at, args)) return false;
+        bool ok = run_body(c, at, &value);
+        if (!ok && c->deferred && c->status == SIMT_OK && f->fn->tree->kind == PY_LAMBDA) {
+            c->deferred = false;
+            return py_fail(c, at, "%s: a variable is used before it is assigned", f->fn->name);
+        }
+        if (!ok) return false;
+        if (!c->changed) break;
+        if (round == MOST_ROUNDS)
+            return py_fail(c, at, "%s: the types of its variables do not settle", f->fn->name);
+    }
+    c->emit = emit;
+    c->changed = changed;
+    c->any_deferred = any;
+    f->typed = true;
+    if (f->result->kind == TY_UNKNOWN) f->result = &py_type_none;
+    return true;
+}
+
+/* A function whose only return is its last statement needs no block to leave. */
+static uint32_t count_returns(const py_list *list) {
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < list->count; i++) {
+        const py_node *s = list->items[i];
+        n += s->kind == PY_RETURN;
+        if (s->kind == PY_IF || s->kind == PY_FOR || s->kind == PY_WHILE)
+            n += count_returns(&s->list) + count_returns(&s->list2);
+    }
+    return n;
+}
+
+static bool is_straight(const py_node *tree) {
+    if (tree->kind == PY_LAMBDA) return true;
+    uint32_t n = count_returns(&tree->list);
+    return n == 0 || (n == 1 && tree->list.items[tree->list.count - 1]->kind == PY_RETURN);
+}
+
+static bool emit_straight(py_ctx *c, const py_node *at, py_val *out) {
+    const py_node *tree = c->frame->fn->tree;
+    py_val value = py_val_none();
+    if (tree->kind == PY_LAMBDA) {
+        if (!py_expr(c, tree->b, &value)) return false;
+    } else {
+        py_list body = tree->list;
+        const py_node *last = body.count > 0 ? body.items[body.count - 1] : NULL;
+        bool returns = last != NULL && last->kind == PY_RETURN;
+        if (returns) body.count--;
+        if (!py_body(c, &body)) return false;
+        if (returns && !c->dead && last->a != NULL && !py_expr(c, last->a, &value)) return false;
+        if (c->dead) { /* it ends in raise */
+            *out = (py_val){.type = c->frame->result};
+            return true;
+        }
+    }
+    return py_convert(c, at, &value, c->frame->result, out);
+}
+
+static bool emit_call(py_ctx *c, const py_node *at, const py_val *args, py_val *out) {
+    py_frame *f = c->frame;
+    if (!enter(c, at, args)) return false;
+    if (is_straight(f->fn->tree)) return emit_straight(c, at, out);
+    uint32_t n = py_type_slots(f->result);
+    ir_type *types = PY_NEW(c, ir_type, n + 1);
+    for (uint32_t i = 0; i < n; i++) types[i] = py_type_slot(f->result, i);
+    ir_region *after = c->b.at;
+    f->ret = (py_target){.label = ir_block(&c->b, types, n)};
+    c->b.at = f->ret.label->regions[0];
+    if (!py_body(c, &f->fn->tree->list)) return false;
+    if (!py_region_ended(c)) {
+        ir_value **values = PY_NEW(c, ir_value *, n + 1);
+        for (uint32_t i = 0; i < n; i++) values[i] = py_emit_zero(c, types[i]);
+        ir_br(&c->b, f->ret.label, values, n);
+    }
+    c->b.at = after;
+    *out = (py_val){.type = f->result, .v = PY_NEW(c, ir_value *, n + 1)};
+    for (uint32_t i = 0; i < n; i++) out->v[i] = &f->ret.label->results[i];
+    return true;
+}
+
+static bool in_call(py_ctx *c, const py_function *fn, int *depth) {
+    *depth = 0;
+    for (py_frame *f = c->frame; f != NULL; f = f->caller) {
+        if (f->fn == fn) return true;
+        ++*depth;
+    }
+    return false;
+}
+
+bool py_call_function(py_ctx *c, const py_node *at, const py_function *fn, py_val *args,
+                      uint32_t nargs, py_val *out) {
+    int depth;
+    if (in_call(c, fn, &depth))
+        return py_fail(c, at, "%s calls itself: recursion is not possible in a kernel; use a loop",
+                       fn->name);
+    if (depth > MOST_CALLS) return py_fail(c, at, "calls are nested too deeply");
+    py_frame *outer = c->frame, *f = find_frame(c, fn, args, nargs);
+    bool dead = c->dead;
+    if (f == NULL) f = new_frame(c, fn, args, nargs);
+    f->caller = outer;
+    c->frame = f;
+    bool ok = f->typed || type_frame(c, at, args);
+    if (ok && c->emit)
+        ok = emit_call(c, at, args, out);
+    else if (ok)
+        *out = (py_val){.type = f->result};
+    c->frame = outer;
+    c->dead = dead;
+    return ok;
+}
+
+/* ---- the signature ---- */
+
+typedef struct reader {
+    const uint8_t *at, *end;
+    uint32_t argument;
+} reader;
+
+static ir_value *add_slot(py_ctx *c, ir_type t, const char *name) {
+    return c->emit ? ir_func_add_param(c->f, t, name) : NULL;
+}
+
+static bool read_value(py_ctx *c, reader *r, const char *name, py_val *out);
+
+static bool read_array(py_ctx *c, reader *r, const char *name, py_val *out) {
+    if (r->end - r->at < 4) return py_fail(c, NULL, "bad signature");
+    py_scalar s = (py_scalar)r->at[0];
+    int ndim = r->at[1];
+    char layout = (char)r->at[2];
+    bool readonly = r->at[3] & PY_ARRAY_READONLY;
+    r->at += 4;
+    if (s <= PY_S_NONE || s >= PY_SCALAR_COUNT || ndim > PY_MAX_NDIM)
+        return py_fail(c, NULL, "bad signature");
+    ir_value *sizes[PY_MAX_NDIM], *strides[PY_MAX_NDIM];
+    ir_value *ptr = add_slot(c, IR_PTR_GLOBAL, name);
+    for (int i = 0; i < ndim; i++) sizes[i] = add_slot(c, IR_I64, NULL);
+    for (int i = 0; i < ndim; i++) strides[i] = add_slot(c, IR_I64, NULL);
+    int inner = layout == 'C' ? ndim - 1 : layout == 'F' ? 0 : -1;
+    if (inner >= 0 && ndim > 0) /* known, and so is that it is linear in the index */
+        strides[inner] = py_emit_int(c, IR_I64, (int64_t)py_scalar_bytes(s));
+    py_origin *o = PY_NEW(c, py_origin, 1);
+    *o = (py_origin){.name = name, .parameter = (int32_t)r->argument};
+    *out = py_array_val(c, py_type_array(c, s, ndim, layout, IR_PTR_GLOBAL, readonly), ptr, sizes,
+                        strides, o);
+    return true;
+}
+
+static bool read_scalar(py_ctx *c, py_scalar s, const char *name, py_val *out) {
+    if (s == PY_S_BOOL) {
+        ir_value *v = add_slot(c, IR_I8, name);
+        *out = py_val_scalar(c, s, py_emit_binary(c, IR_NE, v, py_emit_zero(c, IR_I8)));
+        return true;
+    }
+    ir_value *re = add_slot(c, py_scalar_ir(s), name);
+    *out = py_scalar_is_complex(s) ? py_val_complex(c, s, re, add_slot(c, py_scalar_ir(s), NULL))
+                                   : py_val_scalar(c, s, re);
+    out->nonneg = py_scalar_is_unsigned(s);
+    return true;
+}
+
+static bool read_value(py_ctx *c, reader *r, const char *name, py_val *out) {
+    if (r->at >= r->end) return py_fail(c, NULL, "bad signature");
+    uint8_t code = *r->at++;
+    if (code == PY_SIG_ARRAY) return read_array(c, r, name, out);
+    if (code == PY_SIG_NONE) {
+        *out = py_val_none();
+        return true;
+    }
+    if (code == PY_SIG_TUPLE) {
+        uint32_t n = r->at < r->end ? *r->at++ : 0;
+        py_val *items = PY_NEW(c, py_val, n + 1);
+        for (uint32_t i = 0; i < n; i++)
+            if (!read_value(c, r, name, &items[i])) return false;
+        *out = py_val_tuple(c, items, n);
+        return true;
+    }
+    if (code <= PY_S_NONE || code >= PY_SCALAR_COUNT) return py_fail(c, NULL, "bad signature");
+    return read_scalar(c, (py_scalar)code, name, out);
+}
+
+/* Values of the kernel's parameters; while emitting, the IR function's parameters too. */
+static bool read_parameters(py_ctx *c, const py_function *fn, const uint8_t *signature,
+                            size_t bytes, py_val **out, uint32_t *count) {
+    reader r = {signature, signature + bytes, 0};
+    const py_node *a = fn->tree->a;
+    uint32_t n = a->list.count + a->list2.count;
+    if (a->a != NULL || a->b != NULL || a->list3.count > 0)
+        return py_fail(c, fn->tree, "a kernel's parameters are positional: no *, **, keyword-only");
+    *out = PY_NEW(c, py_val, n + 1);
+    for (uint32_t i = 0; i < n; i++, r.argument++) {
+        const py_node *p = parameter(fn->tree, i);
+        if (r.at < r.end && *r.at == PY_SIG_DEFAULT) {
+            r.at++;
+            const py_entity *d = fn->defaults != NULL ? &fn->defaults[i] : NULL;
+            if (d == NULL || d->kind != PY_ENTITY_CONSTANT)
+                return py_fail(c, p, "parameter '%s' has no default that a kernel can use",
+                               p->name);
+            (*out)[i] = py_val_constant(c, &d->value, d->type);
+        } else if (!read_value(c, &r, p->name, &(*out)[i])) {
+            return false;
+        }
+    }
+    if (r.at != r.end) return py_fail(c, fn->tree, "%s takes %u arguments", fn->name, n);
+    *count = n;
+    return true;
+}
+
+/* ---- the whole ---- */
+
+static void add_hidden_parameters(py_ctx *c) {
+    if (c->want_dynamic) c->dynamic_bytes = add_slot(c, IR_I64, "shared_bytes");
+    if (c->want_print) c->print_buffer = add_slot(c, IR_PTR_GLOBAL, "print_buffer");
+    c->constant_addresses = PY_NEW(c, ir_value *, c->nconstants + 1);
+    for (uint32_t i = 0; i < c->nconstants; i++)
+        c->constant_addresses[i] = add_slot(c, IR_PTR_GLOBAL, c->constants[i]->name);
+}
+
+static bool compile(py_ctx *c, const py_function *fn, const uint8_t *signature, size_t bytes) {
+    py_val *args, value;
+    uint32_t n;
+    if (fn->tree->kind != PY_FUNCTION && fn->tree->kind != PY_LAMBDA)
+        return py_fail(c, fn->tree, "not a function");
+    if (!read_parameters(c, fn, signature, bytes, &args, &n)) return false;
+    c->nsignature = n;
+    c->writes = PY_NEW(c, bool, n + 1);
+    memset(c->writes, 0, n + 1);
+    py_frame *f = new_frame(c, fn, args, n);
+    c->frame = f;
+    if (!type_frame(c, fn->tree, args)) return false;
+    c->f = ir_func_new(fn->name, fn->file);
+    if (c->f == NULL) longjmp(c->no_memory, 1);
+    c->kernel->func = c->f;
+    c->b = ir_builder_at_end(c->f, &c->f->body);
+    c->emit = true;
+    if (!read_parameters(c, fn, signature, bytes, &args, &n)) return false;
+    add_hidden_parameters(c);
+    if (!enter(c, fn->tree, args) || !run_body(c, fn->tree, &value)) return false;
+    if (value.type->kind != TY_NONE)
+        return py_fail(c, fn->tree, "a kernel cannot return a value: write results into an array");
+    if (!py_region_ended(c)) ir_return(&c->b);
+    return !c->f->failed || (longjmp(c->no_memory, 1), false);
+}
+
+static void finish(py_ctx *c) {
+    py_kernel *k = c->kernel;
+    k->faults = c->faults;
+    k->nfaults = c->nfaults;
+    k->prints = c->prints;
+    k->nprints = c->nprints;
+    k->constants = c->constants;
+    k->nconstants = c->nconstants;
+    k->writes = c->writes;
+    k->nparams = c->f->body.nparams;
+    k->static_shared = c->static_shared;
+    k->flags = (c->want_dynamic ? PY_USES_DYNAMIC_SHARED : 0u) |
+               (c->want_print ? PY_USES_PRINT : 0u) | (c->want_grid_sync ? PY_USES_GRID_SYNC : 0u);
+}
+
+simt_status py_compile(const py_host *host, const py_function *fn, const uint8_t *signature,
+                       size_t bytes, const py_options *options, py_kernel **out) {
+    py_kernel *k = calloc(1, sizeof *k);
+    if (k == NULL) return status_fail(SIMT_ERR_MEMORY, "no memory to compile kernel %s", fn->name);
+    arena_init(&k->mem);
+    py_ctx *c = ARENA_NEW(&k->mem, py_ctx);
+    if (c == NULL || setjmp(c->no_memory) != 0) {
+        py_kernel_free(k);
+        return status_fail(SIMT_ERR_MEMORY, "no memory to compile kernel %s", fn->name);
+    }
+    c->host = host;
+    c->options = options;
+    c->kernel = k;
+    c->mem = &k->mem;
+    if (compile(c, fn, signature, bytes)) {
+        finish(c);
+        *out = k;
+        return SIMT_OK;
+    }
+    simt_status status = c->status;
+    if (status == SIMT_OK)
+        status = status_fail(SIMT_ERR_INTERNAL, "kernel %s: compilation failed", fn->name);
+    py_kernel_free(k);
+    return status;
+}

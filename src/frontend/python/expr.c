@@ -1,0 +1,571 @@
+/* Expressions: names, attributes, conditionals, calls. */
+#include "frontend/python/work.h"
+
+#include <string.h>
+
+enum { MOST_DEPTH = 300 };
+
+static ir_value *first(const py_val *v) { return v->v != NULL ? v->v[0] : NULL; }
+
+/* ---- names ---- */
+
+struct py_known {
+    struct py_known *next;
+    const char *name;
+    py_entity entity;
+};
+
+static bool entity_value(py_ctx *c, const py_node *at, const py_entity *e, py_val *out) {
+    switch (e->kind) {
+    case PY_ENTITY_CONSTANT:
+        if (e->value.kind == PY_VALUE_BIG_INT)
+            return py_fail(c, at, "'%s' is an integer beyond 64 bits", e->name ? e->name : "?");
+        *out = py_val_constant(c, &e->value, e->type);
+        if (out->type->kind == TY_SCALAR && out->type->scalar == PY_S_NONE)
+            return py_fail(c, at, "a kernel cannot use this constant");
+        return true;
+    case PY_ENTITY_TUPLE: {
+        py_val *items = PY_NEW(c, py_val, e->count + 1);
+        for (uint32_t i = 0; i < e->count; i++)
+            if (!entity_value(c, at, &e->items[i], &items[i])) return false;
+        *out = py_val_tuple(c, items, e->count);
+        return true;
+    }
+    case PY_ENTITY_ARRAY: return py_array_constant(c, at, e, out);
+    case PY_ENTITY_INTRINSIC: {
+        const py_intrinsic *i = py_find_intrinsic(e->name);
+        if (i != NULL && i->value) {
+            py_call x = {.node = at, .name = e->name, .extra = i->extra};
+            return i->run(c, &x, out);
+        }
+        break;
+    }
+    default: break;
+    }
+    *out = py_val_entity(c, e);
+    return true;
+}
+
+static bool free_name(py_ctx *c, const py_node *n, py_val *out) {
+    struct py_known *k = c->frame->known;
+    while (k != NULL && strcmp(k->name, n->name) != 0) k = k->next;
+    if (k == NULL) {
+        k = PY_NEW(c, struct py_known, 1);
+        k->name = n->name;
+        simt_status status = c->host->lookup(c->host->context, c->frame->fn, n->name, &k->entity);
+        if (status != SIMT_OK) return py_pass_failure(c, n, status);
+        k->next = c->frame->known;
+        c->frame->known = k;
+    }
+    return entity_value(c, n, &k->entity, out);
+}
+
+static bool name(py_ctx *c, const py_node *n, py_val *out) {
+    py_var *v = py_find_var(c->frame, n->name);
+    if (v == NULL) return free_name(c, n, out);
+    if (v->type->kind == TY_UNKNOWN) {
+        if (c->emit) return py_fail(c, n, "variable '%s' is used before it is assigned", n->name);
+        c->deferred = true;
+        return false;
+    }
+    if (c->emit && !v->defined)
+        return py_fail(c, n, "variable '%s' is used before it is assigned", n->name);
+    *out = v->val;
+    if (!v->defined) *out = (py_val){.type = v->type};
+    return true;
+}
+
+/* ---- attributes ---- */
+
+static bool entity_attribute(py_ctx *c, const py_node *n, const py_entity *of, py_val *out) {
+    py_entity *e = PY_NEW(c, py_entity, 1);
+    if (of->kind == PY_ENTITY_INTRINSIC) { /* ours first: methods of groups */
+        const char *full = arena_printf(c->mem, "%s.%s", of->name, n->name);
+        if (full != NULL && py_find_intrinsic(full) != NULL) {
+            *e = (py_entity){.kind = PY_ENTITY_INTRINSIC, .name = full};
+            return entity_value(c, n, e, out);
+        }
+    }
+    if (of->kind != PY_ENTITY_MODULE && of->kind != PY_ENTITY_INTRINSIC &&
+        of->kind != PY_ENTITY_OBJECT)
+        return py_fail(c, n, "%s has no attribute '%s' in a kernel",
+                       py_type_text(c, py_type_entity(c, of)), n->name);
+    simt_status status = c->host->attribute(c->host->context, of, n->name, e);
+    if (status != SIMT_OK) return py_pass_failure(c, n, status);
+    return entity_value(c, n, e, out);
+}
+
+static bool scalar_attribute(py_ctx *c, const py_node *n, const py_val *of, py_val *out,
+                             bool *found) {
+    py_scalar s = py_scalar_of(of), part = py_scalar_part(s);
+    bool imaginary = strcmp(n->name, "imag") == 0;
+    *found = imaginary || strcmp(n->name, "real") == 0;
+    if (!*found) return true;
+    if (!py_scalar_is_complex(s)) {
+        if (imaginary)
+            *out = py_val_scalar(c, s, py_emit_zero(c, py_scalar_ir(s)));
+        else
+            *out = *of;
+        return true;
+    }
+    *out = py_val_scalar(c, part, of->v != NULL ? of->v[imaginary] : NULL);
+    return true;
+}
+
+static bool attribute(py_ctx *c, const py_node *n, py_val *out) {
+    py_val of;
+    bool found = false;
+    if (!py_expr(c, n->a, &of)) return false;
+    if (of.type->kind == TY_ENTITY) return entity_attribute(c, n, of.type->entity, out);
+    if (of.type->kind == TY_ARRAY) {
+        if (!py_array_attribute(c, n, &of, n->name, out, &found)) return false;
+    } else if (of.type->kind == TY_SCALAR) {
+        if (!scalar_attribute(c, n, &of, out, &found)) return false;
+    }
+    if (found) return true;
+    return py_fail(c, n, "%s has no attribute '%s' in a kernel", py_type_text(c, of.type), n->name);
+}
+
+/* ---- conditionals ---- */
+
+bool py_type_of_expr(py_ctx *c, const py_node *n, py_val *out) {
+    bool emit = c->emit;
+    c->emit = false;
+    bool ok = py_expr(c, n, out);
+    c->emit = emit;
+    return ok;
+}
+
+static bool list_is_simple(const py_list *l) {
+    for (uint32_t i = 0; i < l->count; i++)
+        if (!py_is_simple(l->items[i])) return false;
+    return true;
+}
+
+bool py_is_simple(const py_node *n) {
+    if (n == NULL) return true;
+    switch (n->kind) {
+    case PY_CONSTANT:
+    case PY_NAME: return true;
+    case PY_BIN_OP:
+        if (n->op == PY_POW || n->op == PY_FLOORDIV || n->op == PY_MOD) return false;
+        return py_is_simple(n->a) && py_is_simple(n->b);
+    case PY_UNARY_OP:
+    case PY_ATTRIBUTE: return py_is_simple(n->a);
+    case PY_COMPARE: return py_is_simple(n->a) && list_is_simple(&n->list);
+    case PY_BOOL_OP:
+    case PY_TUPLE: return list_is_simple(&n->list);
+    default: return false;
+    }
+}
+
+static bool has_walrus(const py_node *n) {
+    if (n == NULL) return false;
+    if (n->kind == PY_NAMED) return true;
+    for (uint32_t i = 0; i < n->list.count; i++)
+        if (has_walrus(n->list.items[i])) return true;
+    for (uint32_t i = 0; i < n->list2.count; i++)
+        if (has_walrus(n->list2.items[i])) return true;
+    return has_walrus(n->a) || has_walrus(n->b) || has_walrus(n->c);
+}
+
+/* cond ? yes : no where each arm is an expression, or (NULL) the value given. */
+static bool choose(py_ctx *c, const py_node *at, const py_val *cond, const py_node *yes,
+                   const py_val *yes_value, const py_node *no, const py_val *no_value,
+                   py_val *out) {
+    py_val a, b;
+    if (has_walrus(yes) || has_walrus(no))
+        return py_fail(c, at, "':=' inside a conditional: assign it in a statement before");
+    if (yes_value != NULL)
+        a = *yes_value;
+    else if (!py_type_of_expr(c, yes, &a))
+        return false;
+    if (no_value != NULL)
+        b = *no_value;
+    else if (!py_type_of_expr(c, no, &b))
+        return false;
+    const py_type *t = py_type_unify(c, a.type, b.type);
+    if (t == NULL)
+        return py_fail(c, at, "the two values have different types: %s and %s",
+                       py_type_text(c, a.type), py_type_text(c, b.type));
+    *out = (py_val){.type = t, .nonneg = a.nonneg && b.nonneg};
+    if (a.origin == b.origin) out->origin = a.origin;
+    if (!c->emit) return true;
+    uint32_t n = py_type_slots(t);
+    ir_type *types = PY_NEW(c, ir_type, n + 1);
+    for (uint32_t i = 0; i < n; i++) types[i] = py_type_slot(t, i);
+    out->v = PY_NEW(c, ir_value *, n + 1);
+    bool branches =
+        (yes_value == NULL && !py_is_simple(yes)) || (no_value == NULL && !py_is_simple(no));
+    py_if i = {0};
+    if (branches) i = py_begin_if(c, first(cond), types, n);
+    if (yes_value == NULL && !py_expr(c, yes, &a)) return false;
+    if (!py_convert(c, at, &a, t, &a)) return false;
+    if (branches) py_else(c, &i, a.v, n);
+    if (no_value == NULL && !py_expr(c, no, &b)) return false;
+    if (!py_convert(c, at, &b, t, &b)) return false;
+    if (branches) {
+        py_end_if(c, &i, b.v, n, out->v);
+        return true;
+    }
+    for (uint32_t k = 0; k < n; k++) out->v[k] = py_emit_select(c, first(cond), a.v[k], b.v[k]);
+    return true;
+}
+
+static bool conditional(py_ctx *c, const py_node *n, py_val *out) {
+    py_val test, truth;
+    if (!py_expr(c, n->a, &test) || !py_truth(c, n->a, &test, &truth)) return false;
+    if (truth.is_const) return py_expr(c, truth.value.boolean ? n->b : n->c, out);
+    return choose(c, n, &truth, n->b, NULL, n->c, NULL, out);
+}
+
+/* `a and b`: b where a holds, else a. Bools without side effects need no branch. */
+static bool bool_op(py_ctx *c, const py_node *n, py_val *out) {
+    py_val left, truth;
+    if (!py_expr(c, n->list.items[0], &left)) return false;
+    for (uint32_t i = 1; i < n->list.count; i++) {
+        const py_node *right = n->list.items[i];
+        if (!py_truth(c, n, &left, &truth)) return false;
+        if (truth.is_const) {
+            if (truth.value.boolean == (n->op == PY_OR)) break;
+            if (!py_expr(c, right, &left)) return false;
+            continue;
+        }
+        if (py_scalar_of(&left) == PY_S_BOOL && py_is_simple(right)) {
+            py_val r;
+            if (!py_expr(c, right, &r)) return false;
+            if (py_scalar_of(&r) == PY_S_BOOL) {
+                left = py_val_scalar(
+                    c, PY_S_BOOL,
+                    py_emit_binary(c, n->op == PY_AND ? IR_AND : IR_OR, first(&left), first(&r)));
+                continue;
+            }
+        }
+        py_val value;
+        bool ok = n->op == PY_AND ? choose(c, n, &truth, right, NULL, NULL, &left, &value)
+                                  : choose(c, n, &truth, NULL, &left, right, NULL, &value);
+        if (!ok) return false;
+        left = value;
+    }
+    *out = left;
+    return true;
+}
+
+/* a < b < c: each operand once, left to right (all of them: none has an effect that a user sees). */
+static bool compare(py_ctx *c, const py_node *n, py_val *out) {
+    py_val left, right, r;
+    if (!py_expr(c, n->a, &left)) return false;
+    for (uint32_t i = 0; i < n->list.count; i++) {
+        if (!py_expr(c, n->list.items[i], &right)) return false;
+        if (!py_compare(c, n, n->ops[i], &left, &right, &r)) return false;
+        if (i == 0)
+            *out = r;
+        else if (!(out->is_const && out->value.boolean))
+            *out = py_val_scalar(c, PY_S_BOOL, py_emit_binary(c, IR_AND, first(out), first(&r)));
+        else
+            *out = r;
+        left = right;
+    }
+    return true;
+}
+
+/* ---- tuples, slices, subscripts ---- */
+
+static bool tuple(py_ctx *c, const py_node *n, py_val *out) {
+    py_val *items = PY_NEW(c, py_val, n->list.count + 1);
+    uint32_t count = 0, room = n->list.count + 1;
+    for (uint32_t i = 0; i < n->list.count; i++) {
+        const py_node *e = n->list.items[i];
+        py_val v;
+        if (!py_expr(c, e->kind == PY_STARRED ? e->a : e, &v)) return false;
+        uint32_t more = 1;
+        if (e->kind == PY_STARRED) {
+            if (v.type->kind != TY_TUPLE)
+                return py_fail(c, e, "only a tuple can be unpacked, not %s",
+                               py_type_text(c, v.type));
+            more = v.type->count;
+        }
+        if (count + more >= room) {
+            py_val *grown = PY_NEW(c, py_val, room + more + 8);
+            memcpy(grown, items, sizeof *items * count);
+            items = grown;
+            room += more + 8;
+        }
+        for (uint32_t k = 0; k < more; k++)
+            items[count++] = e->kind == PY_STARRED ? py_val_item(c, &v, k) : v;
+    }
+    *out = py_val_tuple(c, items, count);
+    return true;
+}
+
+static bool slice(py_ctx *c, const py_node *n, py_val *out) {
+    const py_node *parts[3] = {n->a, n->b, n->c};
+    py_type *t = PY_NEW(c, py_type, 1);
+    *t = (py_type){.kind = TY_SLICE};
+    py_val *items = PY_NEW(c, py_val, 3);
+    *out = (py_val){.type = t, .items = items};
+    if (c->emit) out->v = PY_NEW(c, ir_value *, 3);
+    for (int i = 0; i < 3; i++) {
+        py_val v = py_val_none();
+        if (parts[i] != NULL && !py_expr(c, parts[i], &v)) return false;
+        if (v.type->kind == TY_NONE) {
+            items[i] = py_val_int(c, i == 2);
+        } else {
+            if (!py_to_index(c, parts[i], &v, "a slice's bound", &items[i])) return false;
+            if (i == 2 && v.is_const && v.value.kind == PY_VALUE_INT && v.value.integer == 0)
+                return py_fail(c, parts[i], "slice step cannot be zero");
+            t->given |= (uint8_t)(1 << i);
+        }
+        if (c->emit) out->v[i] = items[i].v[0];
+    }
+    if ((t->given & 4) && items[2].is_const && items[2].value.integer == 1) t->given &= 3;
+    return true;
+}
+
+static bool subscript(py_ctx *c, const py_node *n, py_val *out) {
+    py_val of, index;
+    if (!py_expr(c, n->a, &of) || !py_expr(c, n->b, &index)) return false;
+    return py_get_item(c, n, &of, &index, out);
+}
+
+/* ---- calls ---- */
+
+static bool evaluate_arguments(py_ctx *c, const py_node *n, py_call *x) {
+    uint32_t room = n->list.count + n->list2.count + 64;
+    x->args = PY_NEW(c, py_val, room);
+    x->keywords = PY_NEW(c, const char *, n->list2.count + 1);
+    for (uint32_t i = 0; i < n->list.count; i++) {
+        const py_node *a = n->list.items[i];
+        py_val v;
+        if (!py_expr(c, a->kind == PY_STARRED ? a->a : a, &v)) return false;
+        if (a->kind != PY_STARRED) {
+            x->args[x->nargs++] = v;
+            continue;
+        }
+        if (v.type->kind != TY_TUPLE || x->nargs + v.type->count + n->list2.count >= room)
+            return py_fail(c, a, "only a short tuple can be unpacked, not %s",
+                           py_type_text(c, v.type));
+        for (uint32_t k = 0; k < v.type->count; k++) x->args[x->nargs++] = py_val_item(c, &v, k);
+    }
+    for (uint32_t i = 0; i < n->list2.count; i++) {
+        const py_node *k = n->list2.items[i];
+        if (k->name == NULL) return py_fail(c, k, "'**' in a call is not possible in a kernel");
+        if (!py_expr(c, k->a, &x->args[x->nargs + i])) return false;
+        x->keywords[x->nkeywords++] = k->name;
+    }
+    return true;
+}
+
+static const py_node *parameter(const py_function *fn, uint32_t i) {
+    const py_node *a = fn->tree->a;
+    uint32_t n = a->list.count;
+    return i < n ? a->list.items[i] : a->list2.items[i - n];
+}
+
+static bool bind_arguments(py_ctx *c, const py_node *at, const py_function *fn, const py_call *x,
+                           py_val *bound, uint32_t *count) {
+    const py_node *a = fn->tree->a;
+    uint32_t n = a->list.count + a->list2.count;
+    if (a->b != NULL || a->list3.count > 0)
+        return py_fail(c, at, "%s: keyword-only parameters and ** are not possible", fn->name);
+    bool given[64] = {0};
+    if (n >= 64) return py_fail(c, at, "%s: more than 63 parameters", fn->name);
+    if (x->nargs > n && a->a == NULL)
+        return py_fail(c, at, "%s takes %u arguments, %u given", fn->name, n, x->nargs);
+    for (uint32_t i = 0; i < n && i < x->nargs; i++) {
+        bound[i] = x->args[i];
+        given[i] = true;
+    }
+    for (uint32_t k = 0; k < x->nkeywords; k++) {
+        uint32_t i = 0;
+        while (i < n && strcmp(parameter(fn, i)->name, x->keywords[k]) != 0) i++;
+        if (i == n) return py_fail(c, at, "%s has no parameter '%s'", fn->name, x->keywords[k]);
+        if (given[i])
+            return py_fail(c, at, "%s: argument '%s' is given twice", fn->name, x->keywords[k]);
+        bound[i] = x->args[x->nargs + k];
+        given[i] = true;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        if (given[i]) continue;
+        const py_entity *d = fn->defaults != NULL ? &fn->defaults[i] : NULL;
+        if (d == NULL || (d->kind == PY_ENTITY_OBJECT && d->name == NULL))
+            return py_fail(c, at, "%s: argument '%s' is missing", fn->name, parameter(fn, i)->name);
+        if (!entity_value(c, at, d, &bound[i])) return false;
+    }
+    *count = n;
+    if (a->a != NULL) { /* *args */
+        uint32_t rest = x->nargs > n ? x->nargs - n : 0;
+        bound[(*count)++] = py_val_tuple(c, x->args + n, rest);
+    }
+    return true;
+}
+
+static bool call_function(py_ctx *c, const py_node *n, const py_entity *e, py_call *x,
+                          py_val *out) {
+    const py_function *fn;
+    py_val bound[65];
+    uint32_t count = 0;
+    simt_status status = c->host->function(c->host->context, e, &fn);
+    if (status != SIMT_OK) return py_pass_failure(c, n, status);
+    if (!bind_arguments(c, n, fn, x, bound, &count)) return false;
+    return py_call_function(c, n, fn, bound, count, out);
+}
+
+/* Python's own constructors keep some types (Numba): int of an integer, float of a float. */
+static bool call_type(py_ctx *c, const py_node *n, const py_entity *e, py_call *x, py_val *out) {
+    py_scalar to = e->type, part = py_scalar_part(to);
+    const char *text = e->name != NULL ? e->name : py_scalar_name(to);
+    if (x->nkeywords > 0 || x->nargs > (py_scalar_is_complex(to) ? 2u : 1u))
+        return py_fail(c, n, "%s takes one argument", text);
+    if (x->nargs == 0) {
+        py_constant zero = {.kind = PY_VALUE_INT, .integer = 0};
+        *out = py_val_constant(c, &zero, to);
+        out->is_const = false;
+        return true;
+    }
+    py_scalar from = py_scalar_of(&x->args[0]);
+    if (x->nargs == 2) {
+        py_val re, im;
+        py_scalar other = py_scalar_of(&x->args[1]);
+        if (strcmp(text, "complex") == 0 && from == PY_S_F32 && other == PY_S_F32)
+            to = PY_S_C64, part = PY_S_F32;
+        if (!py_to_scalar(c, n, &x->args[0], part, &re) ||
+            !py_to_scalar(c, n, &x->args[1], part, &im))
+            return false;
+        *out = py_val_complex(c, to, first(&re), first(&im));
+        return true;
+    }
+    bool keeps = (strcmp(text, "int") == 0 && py_scalar_is_int(from)) ||
+                 (strcmp(text, "float") == 0 && py_scalar_is_float(from)) ||
+                 (strcmp(text, "complex") == 0 && py_scalar_is_complex(from));
+    if (keeps) {
+        *out = x->args[0];
+        return true;
+    }
+    if (strcmp(text, "bool") == 0) return py_truth(c, n, &x->args[0], out);
+    return py_to_scalar(c, n, &x->args[0], to, out);
+}
+
+static bool call_intrinsic(py_ctx *c, const py_node *n, const py_entity *e, py_call *x,
+                           py_val *out) {
+    const py_intrinsic *i = py_find_intrinsic(e->name);
+    if (i == NULL) return py_fail(c, n, "%s is not in simt's kernels yet", e->name);
+    if (i->value) return py_fail(c, n, "%s is a value: leave out the ()", e->name);
+    x->extra = i->extra;
+    x->name = e->name;
+    return i->run(c, x, out);
+}
+
+static bool call(py_ctx *c, const py_node *n, py_val *out) {
+    py_val f;
+    py_call x = {.node = n};
+    if (!py_expr(c, n->a, &f)) return false;
+    if (f.type->kind != TY_ENTITY)
+        return py_fail(c, n, "%s cannot be called", py_type_text(c, f.type));
+    const py_entity *e = f.type->entity;
+    if (!evaluate_arguments(c, n, &x)) return false;
+    switch (e->kind) {
+    case PY_ENTITY_INTRINSIC: return call_intrinsic(c, n, e, &x, out);
+    case PY_ENTITY_FUNCTION: return call_function(c, n, e, &x, out);
+    case PY_ENTITY_TYPE: return call_type(c, n, e, &x, out);
+    default:
+        return py_fail(c, n, "%s cannot be called in a kernel", e->name ? e->name : "this object");
+    }
+}
+
+/* ---- assignment ---- */
+
+static bool assign_items(py_ctx *c, const py_node *target, const py_val *val) {
+    uint32_t n = target->list.count, star = n;
+    if (val->type->kind != TY_TUPLE)
+        return py_fail(c, target, "%s cannot be unpacked into %u names", py_type_text(c, val->type),
+                       n);
+    uint32_t count = val->type->count;
+    for (uint32_t i = 0; i < n; i++)
+        if (target->list.items[i]->kind == PY_STARRED) star = i;
+    if (star == n ? count != n : count + 1 < n)
+        return py_fail(c, target, "%u values for %u names", count, n);
+    for (uint32_t i = 0, from = 0; i < n; i++) {
+        const py_node *t = target->list.items[i];
+        py_val item;
+        if (i == star) {
+            uint32_t rest = count + 1 - n;
+            py_val *items = PY_NEW(c, py_val, rest + 1);
+            for (uint32_t k = 0; k < rest; k++) items[k] = py_val_item(c, val, from + k);
+            item = py_val_tuple(c, items, rest);
+            from += rest;
+            t = t->a;
+        } else {
+            item = py_val_item(c, val, from++);
+        }
+        if (!py_assign(c, t, &item)) return false;
+    }
+    return true;
+}
+
+bool py_assign(py_ctx *c, const py_node *target, const py_val *val) {
+    py_val of, index;
+    switch (target->kind) {
+    case PY_NAME: return py_assign_var(c, target, py_get_var(c, target->name), val);
+    case PY_TUPLE:
+    case PY_LIST: return assign_items(c, target, val);
+    case PY_SUBSCRIPT:
+        if (!py_expr(c, target->a, &of) || !py_expr(c, target->b, &index)) return false;
+        return py_set_item(c, target, &of, &index, val);
+    default: return py_fail(c, target, "a kernel cannot assign to this");
+    }
+}
+
+/* ---- all of it ---- */
+
+static bool constant(py_ctx *c, const py_node *n, py_val *out) {
+    if (n->value.kind == PY_VALUE_ELLIPSIS) {
+        *out = (py_val){.type = &py_type_string, .is_const = true, .value = n->value};
+        return true;
+    }
+    if (n->value.kind == PY_VALUE_BIG_INT) return py_fail(c, n, "an integer beyond 64 bits");
+    if (n->value.kind == PY_VALUE_OTHER) return py_fail(c, n, "a kernel cannot use this constant");
+    *out = py_val_constant(c, &n->value, PY_S_NONE);
+    return true;
+}
+
+static bool dispatch(py_ctx *c, const py_node *n, py_val *out) {
+    py_val a, b;
+    switch (n->kind) {
+    case PY_CONSTANT: return constant(c, n, out);
+    case PY_NAME: return name(c, n, out);
+    case PY_ATTRIBUTE: return attribute(c, n, out);
+    case PY_SUBSCRIPT: return subscript(c, n, out);
+    case PY_BIN_OP:
+        return py_expr(c, n->a, &a) && py_expr(c, n->b, &b) && py_binary(c, n, n->op, &a, &b, out);
+    case PY_UNARY_OP: return py_expr(c, n->a, &a) && py_unary(c, n, n->op, &a, out);
+    case PY_COMPARE: return compare(c, n, out);
+    case PY_BOOL_OP: return bool_op(c, n, out);
+    case PY_IF_EXP: return conditional(c, n, out);
+    case PY_CALL: return call(c, n, out);
+    case PY_TUPLE: return tuple(c, n, out);
+    case PY_SLICE: return slice(c, n, out);
+    case PY_NAMED: return py_expr(c, n->b, out) && py_assign(c, n->a, out);
+    case PY_LIST:
+        return py_fail(c, n,
+                       "lists are not possible in a kernel: use a tuple, or "
+                       "cuda.local.array / cuda.shared.array");
+    default: {
+        const char *what = n->kind == PY_UNSUPPORTED ? n->name : py_kind_table[n->kind].cls;
+        return py_fail(c, n, "a kernel cannot hold '%s'", what);
+    }
+    }
+}
+
+bool py_expr(py_ctx *c, const py_node *n, py_val *out) {
+    ir_pos pos = c->b.pos;
+    if (++c->depth > MOST_DEPTH) {
+        c->depth--;
+        return py_fail(c, n, "the expression is nested too deeply");
+    }
+    if (c->emit) c->b.pos = (ir_pos){n->line, n->column};
+    bool ok = dispatch(c, n, out);
+    c->b.pos = pos;
+    c->depth--;
+    return ok;
+}

@@ -1,0 +1,45 @@
+/* The table of intrinsics and what all of them use. */
+#include "frontend/python/intrinsics.h"
+
+#include <string.h>
+
+static const py_intrinsic table[] = {
+#define CALL(name, function, extra)  {name, function, extra, false},
+#define VALUE(name, function, extra) {name, function, extra, true},
+#include "frontend/python/intrinsics.def"
+#undef CALL
+#undef VALUE
+};
+
+const py_intrinsic *py_find_intrinsic(const char *name) {
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+        if (strcmp(table[i].name, name) == 0) return &table[i];
+    return NULL;
+}
+
+py_val *py_argument(py_call *x, uint32_t i, const char *keyword) {
+    if (i < x->nargs) return &x->args[i];
+    for (uint32_t k = 0; k < x->nkeywords && keyword != NULL; k++)
+        if (strcmp(x->keywords[k], keyword) == 0) return &x->args[x->nargs + k];
+    return NULL;
+}
+
+static bool is_word_of(const char *words, const char *word) {
+    size_t n = strlen(word);
+    for (const char *p = words; (p = strstr(p, word)) != NULL; p += n)
+        if ((p == words || p[-1] == ' ') && (p[n] == 0 || p[n] == ' ')) return true;
+    return false;
+}
+
+bool py_check_arguments(py_ctx *c, py_call *x, uint32_t least, uint32_t most,
+                        const char *keywords) {
+    for (uint32_t i = 0; i < x->nkeywords; i++)
+        if (!is_word_of(keywords, x->keywords[i]))
+            return py_fail(c, x->node, "%s has no argument '%s'", x->name, x->keywords[i]);
+    uint32_t n = x->nargs + x->nkeywords;
+    if (n >= least && n <= most) return true;
+    if (least == most)
+        return py_fail(c, x->node, "%s takes %u argument%s, %u given", x->name, least,
+                       least == 1 ? "" : "s", n);
+    return py_fail(c, x->node, "%s takes %u to %u arguments, %u given", x->name, least, most, n);
+}

@@ -1,0 +1,32 @@
+/* The functions of intrinsics.def. */
+#ifndef SIMT_FRONTEND_PYTHON_INTRINSICS_H
+#define SIMT_FRONTEND_PYTHON_INTRINSICS_H
+
+#include "frontend/python/work.h"
+
+typedef enum py_atomic {
+    PY_ATOMIC_ADD,
+    PY_ATOMIC_SUB,
+    PY_ATOMIC_MAX,
+    PY_ATOMIC_MIN,
+    PY_ATOMIC_NANMAX,
+    PY_ATOMIC_NANMIN,
+    PY_ATOMIC_AND,
+    PY_ATOMIC_OR,
+    PY_ATOMIC_XOR,
+    PY_ATOMIC_INC,
+    PY_ATOMIC_DEC,
+    PY_ATOMIC_EXCH
+} py_atomic;
+
+enum { PY_TEST_NAN, PY_TEST_INF, PY_TEST_FINITE };
+
+#define CALL(name, function, extra)  bool function(py_ctx *c, py_call *x, py_val *out);
+#define VALUE(name, function, extra) bool function(py_ctx *c, py_call *x, py_val *out);
+#include "frontend/python/intrinsics.def"
+#undef CALL
+#undef VALUE
+
+static inline ir_value *py_slot(const py_val *v, int i) { return v->v != NULL ? v->v[i] : NULL; }
+
+#endif

@@ -1,0 +1,103 @@
+/* math, cmath and NumPy's functions on scalars. Integers count as float64; float32 stays float32. */
+#include "frontend/python/intrinsics.h"
+
+#include <float.h>
+
+ir_value *py_emit_atan2(py_ctx *c, ir_value *y, ir_value *x) {
+    return py_emit_binary(c, IR_ATAN2, y, x);
+}
+
+ir_value *py_emit_hypot(py_ctx *c, ir_value *x, ir_value *y) {
+    return py_emit_binary(c, IR_HYPOT, x, y);
+}
+
+/* The argument as a float: its own type, float64 for integers. */
+static bool float_argument(py_ctx *c, py_call *x, uint32_t i, py_val *out) {
+    py_scalar s = py_scalar_of(&x->args[i]);
+    if (s == PY_S_NONE || py_scalar_is_complex(s))
+        return py_fail(c, x->node, "%s takes real numbers, not %s", x->name,
+                       py_type_text(c, x->args[i].type));
+    return py_to_scalar(c, x->node, &x->args[i], py_scalar_is_float(s) ? s : PY_S_F64, out);
+}
+
+static bool float_pair(py_ctx *c, py_call *x, py_val *a, py_val *b, py_scalar *s) {
+    if (!py_check_arguments(c, x, 2, 2, "")) return false;
+    if (!float_argument(c, x, 0, a) || !float_argument(c, x, 1, b)) return false;
+    *s = py_scalar_unify(py_scalar_of(a), py_scalar_of(b));
+    return py_to_scalar(c, x->node, a, *s, a) && py_to_scalar(c, x->node, b, *s, b);
+}
+
+bool math_unary(py_ctx *c, py_call *x, py_val *out) {
+    py_val v;
+    if (!py_check_arguments(c, x, 1, 1, "") || !float_argument(c, x, 0, &v)) return false;
+    *out = py_val_scalar(c, v.type->scalar, py_emit_unary(c, (ir_op)x->extra, py_slot(&v, 0)));
+    return true;
+}
+
+bool math_binary(py_ctx *c, py_call *x, py_val *out) {
+    py_val a, b;
+    py_scalar s;
+    if (!float_pair(c, x, &a, &b, &s)) return false;
+    *out = py_val_scalar(c, s, py_emit_binary(c, (ir_op)x->extra, py_slot(&a, 0), py_slot(&b, 0)));
+    return true;
+}
+
+bool math_log(py_ctx *c, py_call *x, py_val *out) { /* log(x) or log(x, base) */
+    py_val a, b;
+    py_scalar s;
+    if (x->nargs == 1) {
+        x->extra = IR_LOG;
+        return math_unary(c, x, out);
+    }
+    if (!float_pair(c, x, &a, &b, &s)) return false;
+    *out = py_val_scalar(c, s,
+                         py_emit_binary(c, IR_FDIV, py_emit_unary(c, IR_LOG, py_slot(&a, 0)),
+                                        py_emit_unary(c, IR_LOG, py_slot(&b, 0))));
+    return true;
+}
+
+bool math_round(py_ctx *c, py_call *x, py_val *out) { /* floor, ceil, trunc give int64 */
+    py_val v;
+    if (!py_check_arguments(c, x, 1, 1, "")) return false;
+    py_scalar s = py_scalar_of(&x->args[0]);
+    if (s == PY_S_BOOL || py_scalar_is_int(s))
+        return py_to_scalar(c, x->node, &x->args[0], py_scalar_is_unsigned(s) ? PY_S_U64 : PY_S_I64,
+                            out);
+    if (!float_argument(c, x, 0, &v)) return false;
+    *out = py_val_scalar(
+        c, PY_S_I64,
+        py_emit_cast(c, IR_FPTOSI, IR_I64, py_emit_unary(c, (ir_op)x->extra, py_slot(&v, 0))));
+    return true;
+}
+
+bool math_test(py_ctx *c, py_call *x, py_val *out) {
+    py_val v;
+    if (!py_check_arguments(c, x, 1, 1, "")) return false;
+    py_scalar s = py_scalar_of(&x->args[0]);
+    if (s == PY_S_BOOL || py_scalar_is_int(s)) {
+        *out = py_val_bool(c, x->extra == PY_TEST_FINITE);
+        return true;
+    }
+    if (!float_argument(c, x, 0, &v)) return false;
+    ir_type t = py_scalar_ir(v.type->scalar);
+    ir_value *p = py_slot(&v, 0), *inf = py_emit_float(c, t, __builtin_inf()), *r;
+    ir_value *magnitude = py_emit_unary(c, IR_FABS, p);
+    if (x->extra == PY_TEST_NAN)
+        r = py_emit_binary(c, IR_FNE, p, p);
+    else
+        r = py_emit_binary(c, x->extra == PY_TEST_INF ? IR_FEQ : IR_FLT, magnitude, inf);
+    *out = py_val_scalar(c, PY_S_BOOL, r);
+    return true;
+}
+
+bool math_scale(py_ctx *c, py_call *x, py_val *out) { /* degrees, radians */
+    py_val v;
+    const double pi = 3.14159265358979323846;
+    if (!py_check_arguments(c, x, 1, 1, "") || !float_argument(c, x, 0, &v)) return false;
+    py_scalar s = v.type->scalar;
+    double factor = x->extra == 0 ? 180 / pi : pi / 180;
+    *out = py_val_scalar(
+        c, s,
+        py_emit_binary(c, IR_FMUL, py_slot(&v, 0), py_emit_float(c, py_scalar_ir(s), factor)));
+    return true;
+}

@@ -1,0 +1,580 @@
+/* Operators on numbers: Numba's result types (integers widen to 64 bits, mixed 64-bit signs to float64) and
+ * Python's meaning (floor division and remainder take the divisor's sign). Division by zero follows
+ * NumPy's error model, as Numba's CUDA target: 0 for integers, inf or nan for floats; nothing traps.
+ */
+#include "frontend/python/work.h"
+
+#include <string.h>
+
+static ir_value *first(const py_val *v) { return v->v != NULL ? v->v[0] : NULL; }
+static ir_value *second(const py_val *v) { return v->v != NULL ? v->v[1] : NULL; }
+
+/* The 64-bit type in which integers (and bools) meet; F64 when none holds both. */
+static py_scalar int_common(py_scalar a, py_scalar b) {
+    bool ua = py_scalar_is_unsigned(a), ub = py_scalar_is_unsigned(b);
+    if (ua && ub) return PY_S_U64;
+    if (!ua && !ub) return PY_S_I64;
+    py_scalar u = ua ? a : b, other = ua ? b : a;
+    if (other == PY_S_BOOL) return PY_S_U64;
+    return u == PY_S_U64 ? PY_S_F64 : PY_S_I64;
+}
+
+static bool is_integral(py_scalar s) { return s == PY_S_BOOL || py_scalar_is_int(s); }
+
+static py_scalar arithmetic_type(py_scalar a, py_scalar b) {
+    return is_integral(a) && is_integral(b) ? int_common(a, b) : py_scalar_unify(a, b);
+}
+
+static bool no_operator(py_ctx *c, const py_node *at, py_operator op, const py_val *a,
+                        const py_val *b) {
+    const char *ta = py_type_text(c, a->type);
+    if (b == NULL) return py_fail(c, at, "no operator %s for %s", py_operator_text(op), ta);
+    const char *hint = "";
+    if (a->type->kind == TY_ARRAY || b->type->kind == TY_ARRAY)
+        hint = ": a kernel works on elements, write a[i]";
+    return py_fail(c, at, "no operator %s for %s and %s%s", py_operator_text(op), ta,
+                   py_type_text(c, b->type), hint);
+}
+
+/* ---- integers ---- */
+
+static ir_value *is_negative(py_ctx *c, ir_value *v, ir_type t) {
+    return py_emit_binary(c, IR_LT_S, v, py_emit_zero(c, t));
+}
+
+/* a known power of two > 0: its exponent, else -1 */
+static int shift_of(const py_val *b) {
+    if (!b->is_const || b->value.kind != PY_VALUE_INT || b->value.integer <= 0) return -1;
+    int64_t x = b->value.integer;
+    return (x & (x - 1)) == 0 ? __builtin_ctzll((uint64_t)x) : -1;
+}
+
+static ir_value *int_floor(py_ctx *c, bool divides, bool is_signed, const py_val *a,
+                           const py_val *b) {
+    ir_value *x = first(a), *y = first(b);
+    ir_type t = IR_I64;
+    int shift = shift_of(b);
+    if (shift >= 0 && divides)
+        return py_emit_binary(c, is_signed ? IR_SHR_S : IR_SHR_U, x, py_emit_int(c, t, shift));
+    if (shift >= 0) return py_emit_binary(c, IR_AND, x, py_emit_int(c, t, b->value.integer - 1));
+    if (!is_signed || (a->nonneg && b->nonneg))
+        return py_emit_binary(
+            c, divides ? (is_signed ? IR_DIV_S : IR_DIV_U) : (is_signed ? IR_REM_S : IR_REM_U), x,
+            y);
+    ir_value *r = py_emit_binary(c, IR_REM_S, x, y);
+    ir_value *differs = is_negative(c, py_emit_binary(c, IR_XOR, r, y), t);
+    ir_value *off =
+        py_emit_binary(c, IR_AND, differs, py_emit_binary(c, IR_NE, r, py_emit_zero(c, t)));
+    if (!divides) return py_emit_select(c, off, py_emit_binary(c, IR_ADD, r, y), r);
+    ir_value *q = py_emit_binary(c, IR_DIV_S, x, y);
+    return py_emit_select(c, off, py_emit_binary(c, IR_SUB, q, py_emit_int(c, t, 1)), q);
+}
+
+/* base ** exponent by squaring over the exponent's bits; a negative exponent gives what Numba gives: 0, but for
+ * bases 1 and -1. */
+static ir_value *int_power_loop(py_ctx *c, ir_value *base, ir_value *exponent, bool is_signed) {
+    if (!c->emit) return NULL;
+    ir_type t = IR_I64, types[1] = {t};
+    ir_value *one = py_emit_int(c, t, 1), *zero = py_emit_zero(c, t);
+    ir_value *init[3] = {exponent, base, one};
+    ir_inst *loop = ir_loop(&c->b, init, 3, types, 1);
+    ir_region *after = c->b.at;
+    c->b.at = loop->regions[0];
+    ir_value *e = &c->b.at->params[0], *p = &c->b.at->params[1], *r = &c->b.at->params[2];
+    py_if i = py_begin_if(c, py_emit_binary(c, IR_NE, e, zero), NULL, 0);
+    py_else(c, &i, NULL, 0);
+    ir_br(&c->b, loop, &r, 1);
+    py_end_if(c, &i, NULL, 0, NULL);
+    ir_value *odd = py_emit_binary(c, IR_NE, py_emit_binary(c, IR_AND, e, one), zero);
+    ir_value *next[3] = {py_emit_binary(c, IR_SHR_U, e, one), py_emit_binary(c, IR_MUL, p, p),
+                         py_emit_select(c, odd, py_emit_binary(c, IR_MUL, r, p), r)};
+    ir_continue(&c->b, loop, next, 3);
+    c->b.at = after;
+    ir_value *result = loop->results;
+    if (!is_signed) return result;
+    ir_value *unit = py_emit_select(c, py_emit_binary(c, IR_EQ, base, one), one, zero);
+    ir_value *sign =
+        py_emit_select(c, py_emit_binary(c, IR_EQ, py_emit_binary(c, IR_AND, exponent, one), zero),
+                       one, py_emit_int(c, t, -1));
+    unit = py_emit_select(c, py_emit_binary(c, IR_EQ, base, py_emit_int(c, t, -1)), sign, unit);
+    return py_emit_select(c, is_negative(c, exponent, t), unit, result);
+}
+
+/* x ** n for a small constant n >= 0, by squaring */
+static ir_value *power_chain(py_ctx *c, ir_op multiply, ir_value *x, ir_value *one, int64_t n) {
+    ir_value *r = NULL;
+    bool has = false;
+    while (n > 0) {
+        if (n & 1) {
+            r = has ? py_emit_binary(c, multiply, r, x) : x;
+            has = true;
+        }
+        n >>= 1;
+        if (n > 0) x = py_emit_binary(c, multiply, x, x);
+    }
+    return has ? r : one;
+}
+
+static bool small_exponent(const py_val *b, int64_t *n) {
+    if (!b->is_const || b->value.kind != PY_VALUE_INT) return false;
+    *n = b->value.integer;
+    return *n >= -64 && *n <= 64;
+}
+
+static ir_value *int_power(py_ctx *c, const py_val *a, const py_val *b, bool is_signed) {
+    int64_t n;
+    if (small_exponent(b, &n) && n >= 0)
+        return power_chain(c, IR_MUL, first(a), py_emit_int(c, IR_I64, 1), n);
+    return int_power_loop(c, first(a), first(b), is_signed && !b->nonneg);
+}
+
+static bool fold_ints(py_operator op, int64_t a, int64_t b, int64_t *out) {
+    switch (op) {
+    case PY_ADD: return !__builtin_add_overflow(a, b, out);
+    case PY_SUB: return !__builtin_sub_overflow(a, b, out);
+    case PY_MULT: return !__builtin_mul_overflow(a, b, out);
+    case PY_FLOORDIV:
+    case PY_MOD:
+        if (b == 0 || (a == INT64_MIN && b == -1)) return false;
+        int64_t q = a / b, r = a % b;
+        if (r != 0 && (r < 0) != (b < 0)) q--, r += b;
+        *out = op == PY_MOD ? r : q;
+        return true;
+    case PY_LSHIFT:
+        if (b < 0 || b > 62 || a < 0 || a > INT64_MAX >> b) return false;
+        *out = a << b;
+        return true;
+    case PY_RSHIFT:
+        if (b < 0 || b > 63) return false;
+        *out = a >> b;
+        return true;
+    case PY_BITAND: *out = a & b; return true;
+    case PY_BITOR: *out = a | b; return true;
+    case PY_BITXOR: *out = a ^ b; return true;
+    case PY_POW:
+        *out = 1;
+        if (b < 0 || b > 64) return false;
+        for (int64_t i = 0; i < b; i++)
+            if (__builtin_mul_overflow(*out, a, out)) return false;
+        return true;
+    default: return false;
+    }
+}
+
+static bool int_binary(py_ctx *c, const py_node *at, py_operator op, const py_val *a,
+                       const py_val *b, py_scalar type, py_val *out) {
+    py_val x, y;
+    bool is_signed = type == PY_S_I64, both = a->nonneg && b->nonneg;
+    if (!py_to_scalar(c, at, a, type, &x) || !py_to_scalar(c, at, b, type, &y)) return false;
+    int64_t folded;
+    if (is_signed && a->is_const && b->is_const && a->value.kind == PY_VALUE_INT &&
+        b->value.kind == PY_VALUE_INT &&
+        fold_ints(op, a->value.integer, b->value.integer, &folded)) {
+        *out = py_val_int(c, folded);
+        return true;
+    }
+    ir_value *p = first(&x), *q = first(&y), *r;
+    bool nonneg = both;
+    switch (op) {
+    case PY_ADD: r = py_emit_binary(c, IR_ADD, p, q); break;
+    case PY_SUB:
+        r = py_emit_binary(c, IR_SUB, p, q);
+        nonneg = false;
+        break;
+    case PY_MULT: r = py_emit_binary(c, IR_MUL, p, q); break;
+    case PY_FLOORDIV: r = int_floor(c, true, is_signed, &x, &y); break;
+    case PY_MOD:
+        r = int_floor(c, false, is_signed, &x, &y);
+        nonneg = b->nonneg;
+        break;
+    case PY_POW:
+        r = int_power(c, &x, &y, is_signed);
+        nonneg = a->nonneg;
+        break;
+    case PY_LSHIFT: r = py_emit_binary(c, IR_SHL, p, q); break;
+    case PY_RSHIFT:
+        r = py_emit_binary(c, is_signed ? IR_SHR_S : IR_SHR_U, p, q);
+        nonneg = a->nonneg;
+        break;
+    case PY_BITAND:
+        r = py_emit_binary(c, IR_AND, p, q);
+        nonneg = a->nonneg || b->nonneg;
+        break;
+    case PY_BITOR: r = py_emit_binary(c, IR_OR, p, q); break;
+    default: r = py_emit_binary(c, IR_XOR, p, q); break;
+    }
+    *out = py_val_scalar(c, type, r);
+    out->nonneg = nonneg || !is_signed;
+    return true;
+}
+
+/* ---- floats ---- */
+
+/* Python's divmod of floats (CPython's float_divmod), inf and nan where the divisor is 0. */
+static void float_divmod(py_ctx *c, ir_type t, ir_value *a, ir_value *b, ir_value **quotient,
+                         ir_value **remainder) {
+    ir_value *zero = py_emit_float(c, t, 0), *mod = py_emit_binary(c, IR_FREM, a, b);
+    ir_value *div = py_emit_binary(c, IR_FDIV, py_emit_binary(c, IR_FSUB, a, mod), b);
+    ir_value *exact = py_emit_binary(c, IR_FEQ, mod, zero);
+    ir_value *differs = py_emit_binary(c, IR_NE, py_emit_binary(c, IR_FLT, b, zero),
+                                       py_emit_binary(c, IR_FLT, mod, zero));
+    ir_value *off = py_emit_binary(c, IR_AND, differs, py_emit_unary(c, IR_NOT, exact));
+    *remainder = py_emit_select(c, off, py_emit_binary(c, IR_FADD, mod, b), mod);
+    *remainder = py_emit_select(c, exact, py_emit_binary(c, IR_FCOPYSIGN, zero, b), *remainder);
+    div = py_emit_select(c, off, py_emit_binary(c, IR_FSUB, div, py_emit_float(c, t, 1)), div);
+    ir_value *floor = py_emit_unary(c, IR_FFLOOR, div);
+    ir_value *high =
+        py_emit_binary(c, IR_FLT, py_emit_float(c, t, 0.5), py_emit_binary(c, IR_FSUB, div, floor));
+    floor =
+        py_emit_select(c, high, py_emit_binary(c, IR_FADD, floor, py_emit_float(c, t, 1)), floor);
+    ir_value *plain = py_emit_binary(c, IR_FDIV, a, b);
+    floor = py_emit_select(c, py_emit_binary(c, IR_FEQ, div, zero),
+                           py_emit_binary(c, IR_FCOPYSIGN, zero, plain), floor);
+    *quotient = py_emit_select(c, py_emit_binary(c, IR_FEQ, b, zero), plain, floor);
+}
+
+static ir_value *float_power(py_ctx *c, ir_type t, ir_value *a, const py_val *exponent,
+                             ir_value *b) {
+    int64_t n;
+    if (!small_exponent(exponent, &n)) return py_emit_binary(c, IR_POW, a, b);
+    ir_value *one = py_emit_float(c, t, 1), *r = power_chain(c, IR_FMUL, a, one, n < 0 ? -n : n);
+    return n < 0 ? py_emit_binary(c, IR_FDIV, one, r) : r;
+}
+
+static bool float_binary(py_ctx *c, const py_node *at, py_operator op, const py_val *a,
+                         const py_val *b, py_scalar type, py_val *out) {
+    py_val x, y;
+    if (!py_to_scalar(c, at, a, type, &x) || !py_to_scalar(c, at, b, type, &y)) return false;
+    ir_type t = py_scalar_ir(type);
+    ir_value *p = first(&x), *q = first(&y), *r, *other;
+    switch (op) {
+    case PY_ADD: r = py_emit_binary(c, IR_FADD, p, q); break;
+    case PY_SUB: r = py_emit_binary(c, IR_FSUB, p, q); break;
+    case PY_MULT: r = py_emit_binary(c, IR_FMUL, p, q); break;
+    case PY_DIV: r = py_emit_binary(c, IR_FDIV, p, q); break;
+    case PY_FLOORDIV: float_divmod(c, t, p, q, &r, &other); break;
+    case PY_MOD: float_divmod(c, t, p, q, &other, &r); break;
+    case PY_POW: r = float_power(c, t, p, b, q); break;
+    default: return no_operator(c, at, op, a, b);
+    }
+    *out = py_val_scalar(c, type, r);
+    return true;
+}
+
+/* ---- complex numbers ---- */
+
+static void complex_multiply(py_ctx *c, ir_value *const a[2], ir_value *const b[2],
+                             ir_value *out[2]) {
+    ir_value *re = py_emit_binary(c, IR_FSUB, py_emit_binary(c, IR_FMUL, a[0], b[0]),
+                                  py_emit_binary(c, IR_FMUL, a[1], b[1]));
+    ir_value *im = py_emit_binary(c, IR_FADD, py_emit_binary(c, IR_FMUL, a[0], b[1]),
+                                  py_emit_binary(c, IR_FMUL, a[1], b[0]));
+    out[0] = re;
+    out[1] = im;
+}
+
+/* Smith's algorithm (CACM 5(8), 1962), as CPython. */
+static void complex_divide(py_ctx *c, ir_value *const a[2], ir_value *const b[2],
+                           ir_value *out[2]) {
+    ir_value *wide =
+        py_emit_binary(c, IR_FLE, py_emit_unary(c, IR_FABS, b[1]), py_emit_unary(c, IR_FABS, b[0]));
+    ir_value *big = py_emit_select(c, wide, b[0], b[1]),
+             *small = py_emit_select(c, wide, b[1], b[0]);
+    ir_value *ratio = py_emit_binary(c, IR_FDIV, small, big);
+    ir_value *denominator =
+        py_emit_binary(c, IR_FADD, big, py_emit_binary(c, IR_FMUL, small, ratio));
+    ir_value *ar = py_emit_binary(c, IR_FMUL, a[0], ratio),
+             *ai = py_emit_binary(c, IR_FMUL, a[1], ratio);
+    ir_value *re = py_emit_select(c, wide, py_emit_binary(c, IR_FADD, a[0], ai),
+                                  py_emit_binary(c, IR_FADD, ar, a[1]));
+    ir_value *im = py_emit_select(c, wide, py_emit_binary(c, IR_FSUB, a[1], ar),
+                                  py_emit_binary(c, IR_FSUB, ai, a[0]));
+    out[0] = py_emit_binary(c, IR_FDIV, re, denominator);
+    out[1] = py_emit_binary(c, IR_FDIV, im, denominator);
+}
+
+/* exp(b log a), with a = 0 giving 0 (1 for b = 0); small constant integer exponents by multiplication */
+static void complex_power(py_ctx *c, ir_type t, ir_value *const a[2], const py_val *exponent,
+                          ir_value *const b[2], ir_value *out[2]) {
+    ir_value *one[2] = {py_emit_float(c, t, 1), py_emit_float(c, t, 0)}, *zero = one[1];
+    int64_t n;
+    if (small_exponent(exponent, &n)) {
+        ir_value *x[2] = {a[0], a[1]}, *r[2] = {one[0], one[1]};
+        bool has = false;
+        for (int64_t k = n < 0 ? -n : n; k > 0; k >>= 1) {
+            if (k & 1) {
+                if (has)
+                    complex_multiply(c, r, x, r);
+                else
+                    r[0] = x[0], r[1] = x[1];
+                has = true;
+            }
+            if (k > 1) complex_multiply(c, x, x, x);
+        }
+        if (n < 0)
+            complex_divide(c, one, r, out);
+        else
+            out[0] = r[0], out[1] = r[1];
+        return;
+    }
+    ir_value *norm = py_emit_binary(c, IR_FADD, py_emit_binary(c, IR_FMUL, a[0], a[0]),
+                                    py_emit_binary(c, IR_FMUL, a[1], a[1]));
+    ir_value *log_r =
+        py_emit_binary(c, IR_FMUL, py_emit_float(c, t, 0.5), py_emit_unary(c, IR_LOG, norm));
+    ir_value *angle = py_emit_atan2(c, a[1], a[0]);
+    ir_value *re = py_emit_binary(c, IR_FSUB, py_emit_binary(c, IR_FMUL, b[0], log_r),
+                                  py_emit_binary(c, IR_FMUL, b[1], angle));
+    ir_value *im = py_emit_binary(c, IR_FADD, py_emit_binary(c, IR_FMUL, b[1], log_r),
+                                  py_emit_binary(c, IR_FMUL, b[0], angle));
+    ir_value *scale = py_emit_unary(c, IR_EXP, re);
+    ir_value *no_base = py_emit_binary(c, IR_FEQ, norm, zero);
+    ir_value *no_exponent = py_emit_binary(c, IR_AND, py_emit_binary(c, IR_FEQ, b[0], zero),
+                                           py_emit_binary(c, IR_FEQ, b[1], zero));
+    ir_value *at_zero = py_emit_select(c, no_exponent, one[0], zero);
+    out[0] = py_emit_select(c, no_base, at_zero,
+                            py_emit_binary(c, IR_FMUL, scale, py_emit_unary(c, IR_COS, im)));
+    out[1] = py_emit_select(c, no_base, zero,
+                            py_emit_binary(c, IR_FMUL, scale, py_emit_unary(c, IR_SIN, im)));
+}
+
+static bool complex_binary(py_ctx *c, const py_node *at, py_operator op, const py_val *a,
+                           const py_val *b, py_scalar type, py_val *out) {
+    py_val x, y;
+    if (!py_to_scalar(c, at, a, type, &x) || !py_to_scalar(c, at, b, type, &y)) return false;
+    ir_value *p[2] = {first(&x), second(&x)}, *q[2] = {first(&y), second(&y)}, *r[2];
+    switch (op) {
+    case PY_ADD:
+    case PY_SUB: {
+        ir_op plus = op == PY_ADD ? IR_FADD : IR_FSUB;
+        r[0] = py_emit_binary(c, plus, p[0], q[0]);
+        r[1] = py_emit_binary(c, plus, p[1], q[1]);
+        break;
+    }
+    case PY_MULT: complex_multiply(c, p, q, r); break;
+    case PY_DIV: complex_divide(c, p, q, r); break;
+    case PY_POW: complex_power(c, py_scalar_ir(type), p, b, q, r); break;
+    default: return no_operator(c, at, op, a, b);
+    }
+    *out = py_val_complex(c, type, r[0], r[1]);
+    return true;
+}
+
+/* ---- all of it ---- */
+
+static bool join_tuples(py_ctx *c, const py_val *a, const py_val *b, py_val *out) {
+    uint32_t n = a->type->count, m = b->type->count;
+    py_val *items = PY_NEW(c, py_val, n + m + 1);
+    for (uint32_t i = 0; i < n; i++) items[i] = py_val_item(c, a, i);
+    for (uint32_t i = 0; i < m; i++) items[n + i] = py_val_item(c, b, i);
+    *out = py_val_tuple(c, items, n + m);
+    return true;
+}
+
+static bool is_bit_operator(py_operator op) {
+    return op == PY_BITAND || op == PY_BITOR || op == PY_BITXOR;
+}
+static bool is_shift(py_operator op) { return op == PY_LSHIFT || op == PY_RSHIFT; }
+
+bool py_binary(py_ctx *c, const py_node *at, py_operator op, const py_val *a, const py_val *b,
+               py_val *out) {
+    if (op == PY_ADD && a->type->kind == TY_TUPLE && b->type->kind == TY_TUPLE)
+        return join_tuples(c, a, b, out);
+    py_scalar s = py_scalar_of(a), t = py_scalar_of(b);
+    if (s == PY_S_NONE || t == PY_S_NONE || op == PY_MATMULT) return no_operator(c, at, op, a, b);
+    bool integral = is_integral(s) && is_integral(t);
+    if (is_bit_operator(op) && s == PY_S_BOOL && t == PY_S_BOOL) {
+        ir_op bits = op == PY_BITAND ? IR_AND : op == PY_BITOR ? IR_OR : IR_XOR;
+        *out = py_val_scalar(c, PY_S_BOOL, py_emit_binary(c, bits, first(a), first(b)));
+        return true;
+    }
+    if ((is_bit_operator(op) || is_shift(op)) && !integral) return no_operator(c, at, op, a, b);
+    py_scalar type = arithmetic_type(s, t);
+    if (is_shift(op)) type = py_scalar_is_unsigned(s) ? PY_S_U64 : PY_S_I64;
+    if (is_bit_operator(op) && type == PY_S_F64) type = PY_S_I64;
+    if (op == PY_DIV && integral) type = PY_S_F64;
+    if (op == PY_POW && integral && type == PY_S_F64) type = PY_S_I64;
+    if (op == PY_POW && py_scalar_is_float(s) && is_integral(t)) type = s;
+    if (py_scalar_is_complex(type)) return complex_binary(c, at, op, a, b, type, out);
+    if (py_scalar_is_float(type)) return float_binary(c, at, op, a, b, type, out);
+    return int_binary(c, at, op, a, b, type, out);
+}
+
+bool py_unary(py_ctx *c, const py_node *at, py_operator op, const py_val *a, py_val *out) {
+    if (op == PY_NOT) {
+        py_val truth;
+        if (!py_truth(c, at, a, &truth)) return false;
+        *out = truth.is_const
+                   ? py_val_bool(c, !truth.value.boolean)
+                   : py_val_scalar(c, PY_S_BOOL, py_emit_unary(c, IR_NOT, first(&truth)));
+        return true;
+    }
+    py_scalar s = py_scalar_of(a);
+    if (s == PY_S_NONE) return no_operator(c, at, op, a, NULL);
+    if (is_integral(s)) {
+        py_val x;
+        py_scalar type = py_scalar_is_unsigned(s) ? PY_S_U64 : PY_S_I64;
+        if (!py_to_scalar(c, at, a, type, &x)) return false;
+        if (op == PY_UADD) {
+            *out = x;
+            return true;
+        }
+        if (a->is_const && a->value.kind == PY_VALUE_INT && a->value.integer != INT64_MIN &&
+            type == PY_S_I64) {
+            int64_t v = a->value.integer;
+            *out = py_val_int(c, op == PY_USUB ? -v : ~v);
+            return true;
+        }
+        ir_value *r = op == PY_USUB ? py_emit_binary(c, IR_SUB, py_emit_zero(c, IR_I64), first(&x))
+                                    : py_emit_unary(c, IR_NOT, first(&x));
+        *out = py_val_scalar(c, type, r);
+        out->nonneg = type == PY_S_U64;
+        return true;
+    }
+    if (op == PY_INVERT) return no_operator(c, at, op, a, NULL);
+    *out = *a;
+    if (op == PY_UADD) return true;
+    if (a->is_const && a->value.kind == PY_VALUE_FLOAT) {
+        py_constant k = {.kind = PY_VALUE_FLOAT, .real = -a->value.real};
+        *out = py_val_constant(c, &k, s);
+        return true;
+    }
+    ir_value *re = py_emit_unary(c, IR_FNEG, first(a));
+    *out = py_scalar_is_complex(s) ? py_val_complex(c, s, re, py_emit_unary(c, IR_FNEG, second(a)))
+                                   : py_val_scalar(c, s, re);
+    return true;
+}
+
+/* ---- comparisons ---- */
+
+/* An exact comparison of a signed with a uint64: a negative one is below all. */
+static ir_value *compare_mixed(py_ctx *c, py_operator op, ir_value *a, bool a_signed, ir_value *b) {
+    ir_value *zero = py_emit_zero(c, IR_I64);
+    ir_value *negative = py_emit_binary(c, IR_LT_S, a_signed ? a : b, zero), *r;
+    switch (op) {
+    case PY_EQ:
+        r = py_emit_binary(c, IR_EQ, a, b);
+        return py_emit_select(c, negative, py_emit_int(c, IR_I1, 0), r);
+    case PY_NOTEQ:
+        r = py_emit_binary(c, IR_NE, a, b);
+        return py_emit_select(c, negative, py_emit_int(c, IR_I1, 1), r);
+    default: r = py_emit_binary(c, op == PY_LT ? IR_LT_U : IR_LE_U, a, b);
+    }
+    return py_emit_select(c, negative, py_emit_int(c, IR_I1, a_signed), r);
+}
+
+static ir_value *compare_ints(py_ctx *c, py_operator op, const py_val *a, const py_val *b) {
+    bool ua = py_scalar_of(a) == PY_S_U64, ub = py_scalar_of(b) == PY_S_U64;
+    if (ua != ub && !(ua ? b : a)->nonneg) return compare_mixed(c, op, first(a), !ua, first(b));
+    bool is_unsigned = ua || ub;
+    switch (op) {
+    case PY_EQ: return py_emit_binary(c, IR_EQ, first(a), first(b));
+    case PY_NOTEQ: return py_emit_binary(c, IR_NE, first(a), first(b));
+    case PY_LT: return py_emit_binary(c, is_unsigned ? IR_LT_U : IR_LT_S, first(a), first(b));
+    default: return py_emit_binary(c, is_unsigned ? IR_LE_U : IR_LE_S, first(a), first(b));
+    }
+}
+
+static bool compare_scalars(py_ctx *c, const py_node *at, py_operator op, const py_val *a,
+                            const py_val *b, py_val *out) {
+    py_scalar s = py_scalar_of(a), t = py_scalar_of(b), type;
+    py_val x, y;
+    if (is_integral(s) && is_integral(t)) {
+        if (!py_to_scalar(c, at, a, s == PY_S_U64 ? PY_S_U64 : PY_S_I64, &x)) return false;
+        if (!py_to_scalar(c, at, b, t == PY_S_U64 ? PY_S_U64 : PY_S_I64, &y)) return false;
+        *out = py_val_scalar(c, PY_S_BOOL, compare_ints(c, op, &x, &y));
+        return true;
+    }
+    type = arithmetic_type(s, t);
+    if (!py_to_scalar(c, at, a, type, &x) || !py_to_scalar(c, at, b, type, &y)) return false;
+    ir_op how = op == PY_EQ ? IR_FEQ : op == PY_NOTEQ ? IR_FNE : op == PY_LT ? IR_FLT : IR_FLE;
+    ir_value *r = py_emit_binary(c, how, first(&x), first(&y));
+    if (py_scalar_is_complex(type)) {
+        if (op != PY_EQ && op != PY_NOTEQ) return no_operator(c, at, op, a, b);
+        r = py_emit_binary(c, op == PY_EQ ? IR_AND : IR_OR, r,
+                           py_emit_binary(c, how, second(&x), second(&y)));
+    }
+    *out = py_val_scalar(c, PY_S_BOOL, r);
+    return true;
+}
+
+static bool fold_compare(py_ctx *c, py_operator op, const py_val *a, const py_val *b, py_val *out) {
+    if (!a->is_const || !b->is_const || a->value.kind != PY_VALUE_INT ||
+        b->value.kind != PY_VALUE_INT)
+        return false;
+    int64_t x = a->value.integer, y = b->value.integer;
+    *out = py_val_bool(c, op == PY_EQ      ? x == y
+                          : op == PY_NOTEQ ? x != y
+                          : op == PY_LT    ? x < y
+                                           : x <= y);
+    return true;
+}
+
+/* None, strings, types, functions: known now. 1: the same, 0: not, -1: not such things */
+static int same_thing(const py_val *a, const py_val *b) {
+    const py_type *s = a->type, *t = b->type;
+    if (s->kind == TY_NONE || t->kind == TY_NONE) return s->kind == t->kind;
+    if (s->kind == TY_STRING && t->kind == TY_STRING)
+        return strcmp(a->value.text, b->value.text) == 0;
+    if (s->kind == TY_ENTITY && t->kind == TY_ENTITY) return py_type_equal(s, t);
+    if (s->kind == TY_ENTITY || t->kind == TY_ENTITY || s->kind == TY_STRING ||
+        t->kind == TY_STRING)
+        return 0;
+    return -1;
+}
+
+static bool compare_tuples(py_ctx *c, const py_node *at, py_operator op, const py_val *a,
+                           const py_val *b, py_val *out) {
+    if (op != PY_EQ && op != PY_NOTEQ) return no_operator(c, at, op, a, b);
+    if (a->type->count != b->type->count) {
+        *out = py_val_bool(c, op == PY_NOTEQ);
+        return true;
+    }
+    *out = py_val_bool(c, op == PY_EQ);
+    for (uint32_t i = 0; i < a->type->count; i++) {
+        py_val x = py_val_item(c, a, i), y = py_val_item(c, b, i), r;
+        if (!py_compare(c, at, op, &x, &y, &r)) return false;
+        ir_value *both = py_emit_binary(c, op == PY_EQ ? IR_AND : IR_OR, first(out), first(&r));
+        *out = py_val_scalar(c, PY_S_BOOL, both);
+    }
+    return true;
+}
+
+static bool compare_member(py_ctx *c, const py_node *at, bool negated, const py_val *a,
+                           const py_val *b, py_val *out) {
+    if (b->type->kind != TY_TUPLE) return no_operator(c, at, negated ? PY_NOTIN : PY_IN, a, b);
+    ir_value *any = py_emit_int(c, IR_I1, 0);
+    for (uint32_t i = 0; i < b->type->count; i++) {
+        py_val item = py_val_item(c, b, i), r;
+        if (!py_compare(c, at, PY_EQ, a, &item, &r)) return false;
+        any = py_emit_binary(c, IR_OR, any, first(&r));
+    }
+    if (negated) any = py_emit_unary(c, IR_NOT, any);
+    *out = py_val_scalar(c, PY_S_BOOL, any);
+    return true;
+}
+
+bool py_compare(py_ctx *c, const py_node *at, py_operator op, const py_val *a, const py_val *b,
+                py_val *out) {
+    if (op == PY_IN || op == PY_NOTIN) return compare_member(c, at, op == PY_NOTIN, a, b, out);
+    if (op == PY_GT) return py_compare(c, at, PY_LT, b, a, out);
+    if (op == PY_GTE) return py_compare(c, at, PY_LTE, b, a, out);
+    bool negated = op == PY_NOTEQ || op == PY_ISNOT;
+    if (op == PY_IS || op == PY_ISNOT || op == PY_EQ || op == PY_NOTEQ) {
+        int same = same_thing(a, b);
+        if (same >= 0) {
+            *out = py_val_bool(c, (same == 1) != negated);
+            return true;
+        }
+    }
+    if (op == PY_IS || op == PY_ISNOT) { /* bools and small integers: what a user means is == */
+        if (py_scalar_of(a) == PY_S_NONE || py_scalar_of(b) == PY_S_NONE)
+            return py_fail(c, at, "'%s' compares with None only: write ==", py_operator_text(op));
+        op = negated ? PY_NOTEQ : PY_EQ;
+    }
+    if (a->type->kind == TY_TUPLE && b->type->kind == TY_TUPLE)
+        return compare_tuples(c, at, op, a, b, out);
+    if (py_scalar_of(a) == PY_S_NONE || py_scalar_of(b) == PY_S_NONE)
+        return no_operator(c, at, op, a, b);
+    if (fold_compare(c, op, a, b, out)) return true;
+    return compare_scalars(c, at, op, a, b, out);
+}

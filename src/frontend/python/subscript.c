@@ -1,0 +1,670 @@
+/* Arrays in kernels: elements, views, assignment to views, attributes, new shared and local arrays.
+ *
+ * Every element access is confined: an index outside [0, size) wraps once when negative, as Numba's do, and
+ * otherwise drops the access and reports a fault; the thread goes on. The common case is tested first with
+ * one unsigned comparison of the unwrapped index, so that an index that is linear in the thread stays
+ * linear for the back end; the wrapped access has a path of its own.
+ */
+#include "frontend/python/work.h"
+
+#include <string.h>
+
+static ir_value *first(const py_val *v) { return v->v != NULL ? v->v[0] : NULL; }
+
+py_val py_array_val(py_ctx *c, const py_type *t, ir_value *ptr, ir_value **sizes,
+                    ir_value **strides, const py_origin *origin) {
+    py_val out = {.type = t, .origin = origin};
+    if (!c->emit) return out;
+    out.v = PY_NEW(c, ir_value *, 1 + 2 * t->ndim);
+    out.v[0] = ptr;
+    memcpy(out.v + 1, sizes, sizeof *sizes * t->ndim);
+    memcpy(out.v + 1 + t->ndim, strides, sizeof *strides * t->ndim);
+    return out;
+}
+
+/* ---- the parts of an index ---- */
+
+enum { MOST_PARTS = 2 * PY_MAX_NDIM };
+typedef struct parts {
+    py_val item[MOST_PARTS];
+    uint32_t n;    /* None and ... included */
+    uint32_t axes; /* of the array that they take */
+    bool all_integers;
+} parts;
+
+static bool is_ellipsis(const py_val *v) {
+    return v->type->kind == TY_STRING && v->value.kind == PY_VALUE_ELLIPSIS;
+}
+
+static bool take_apart(py_ctx *c, const py_node *at, const py_val *of, const py_val *index,
+                       parts *p) {
+    *p = (parts){.all_integers = true};
+    bool tuple = index->type->kind == TY_TUPLE;
+    uint32_t n = tuple ? index->type->count : 1;
+    if (n > MOST_PARTS) return py_fail(c, at, "too many indices: %u", n);
+    for (uint32_t i = 0; i < n; i++) {
+        py_val v = tuple ? py_val_item(c, index, i) : *index;
+        py_type_kind kind = v.type->kind;
+        if (kind == TY_SCALAR) {
+            if (!py_to_index(c, at, &v, "an index", &v)) return false;
+        } else if (kind != TY_SLICE && kind != TY_NONE && !is_ellipsis(&v)) {
+            return py_fail(c, at, "an index must be integers or slices, not %s%s",
+                           py_type_text(c, v.type),
+                           kind == TY_ARRAY ? ": index element by element" : "");
+        }
+        if (kind != TY_SCALAR) p->all_integers = false;
+        if (kind == TY_SCALAR || kind == TY_SLICE) p->axes++;
+        p->item[p->n++] = v;
+    }
+    if (p->axes > of->type->ndim)
+        return py_fail(c, at, "%u indices for an array of %u dimensions", p->axes, of->type->ndim);
+    return true;
+}
+
+/* ---- bounds ---- */
+
+static const char *name_of(const py_node *at, const py_val *of) {
+    const py_node *base = at->kind == PY_SUBSCRIPT ? at->a : NULL;
+    if (base != NULL && base->kind == PY_NAME) return base->name;
+    return of->origin != NULL && of->origin->name != NULL ? of->origin->name : "array";
+}
+
+static ir_value *inside(py_ctx *c, const py_val *of, ir_value *const *index, uint32_t n) {
+    ir_value *all = NULL;
+    for (uint32_t i = 0; i < n; i++) {
+        ir_value *ok = py_emit_binary(c, IR_LT_U, index[i], py_array_size(of, (int)i));
+        all = i == 0 ? ok : py_emit_binary(c, IR_AND, all, ok);
+    }
+    return all;
+}
+
+static void report(py_ctx *c, const py_node *at, const py_val *of, ir_value *const *index,
+                   ir_value *const *wrapped, uint32_t n) {
+    const py_origin *o = of->origin;
+    py_fault f = {.kind = PY_FAULT_INDEX, .name = name_of(at, of), .ndim = -1, .parameter = -1};
+    if (o != NULL) f.parameter = o->parameter;
+    if (o != NULL && o->is_static) {
+        f.ndim = of->type->ndim;
+        memcpy(f.shape, o->shape, sizeof f.shape);
+    }
+    ir_value *values[3] = {index[0], py_emit_int(c, IR_I64, 0), py_array_size(of, 0)};
+    for (uint32_t i = n; i-- > 1;) { /* the first axis that is out of range */
+        ir_value *fine = py_emit_int(c, IR_I1, 1);
+        for (uint32_t k = 0; k < i; k++)
+            fine = py_emit_binary(
+                c, IR_AND, fine, py_emit_binary(c, IR_LT_U, wrapped[k], py_array_size(of, (int)k)));
+        values[0] = i + 1 == n ? py_emit_select(c, fine, index[i], index[0])
+                               : py_emit_select(c, fine, index[i], values[0]);
+        values[1] = py_emit_select(c, fine, py_emit_int(c, IR_I64, i), values[1]);
+        values[2] = py_emit_select(c, fine, py_array_size(of, (int)i), values[2]);
+    }
+    uint32_t number = py_add_fault(c, at, &f);
+    if (c->emit) ir_fault(&c->b, number, values, 3);
+}
+
+static ir_value *address_of(py_ctx *c, const py_val *of, ir_value *const *index, uint32_t n) {
+    ir_value *at = py_array_ptr(of);
+    for (uint32_t i = 0; i < n; i++)
+        at =
+            py_emit_ptradd(c, at, py_emit_binary(c, IR_MUL, index[i], py_array_stride(of, (int)i)));
+    return at;
+}
+
+/* The wrapped indices; false: none can be negative. */
+static bool wrap(py_ctx *c, const py_val *of, const py_val *parts, uint32_t n, ir_value **out) {
+    bool any = false;
+    for (uint32_t i = 0; i < n; i++) {
+        ir_value *x = first(&parts[i]);
+        out[i] = x;
+        if (parts[i].nonneg) continue;
+        any = true;
+        ir_value *negative = py_emit_binary(c, IR_LT_S, x, py_emit_zero(c, IR_I64));
+        out[i] =
+            py_emit_select(c, negative, py_emit_binary(c, IR_ADD, x, py_array_size(of, (int)i)), x);
+    }
+    return any;
+}
+
+/* ---- one element ---- */
+
+static uint32_t element_slots(py_scalar s) { return py_scalar_is_complex(s) ? 2 : 1; }
+
+static void load_element(py_ctx *c, py_scalar s, ir_value *at, ir_value **v) {
+    ir_type t = py_scalar_memory_ir(s);
+    v[0] = py_emit_load(c, t, at);
+    if (s == PY_S_BOOL) v[0] = py_emit_binary(c, IR_NE, v[0], py_emit_zero(c, IR_I8));
+    if (!py_scalar_is_complex(s)) return;
+    ir_value *part = py_emit_int(c, IR_I64, (int64_t)ir_type_bytes(t));
+    v[1] = py_emit_load(c, t, py_emit_ptradd(c, at, part));
+}
+
+static void store_element(py_ctx *c, py_scalar s, ir_value *at, ir_value *const *v) {
+    if (s == PY_S_BOOL) {
+        py_emit_store(c, at, py_emit_cast(c, IR_ZEXT, IR_I8, v[0]));
+        return;
+    }
+    py_emit_store(c, at, v[0]);
+    if (!py_scalar_is_complex(s)) return;
+    ir_value *part = py_emit_int(c, IR_I64, (int64_t)ir_type_bytes(py_scalar_ir(s)));
+    py_emit_store(c, py_emit_ptradd(c, at, part), v[1]);
+}
+
+/* Loads (values NULL) or stores one element with the two paths described above. */
+static void access(py_ctx *c, const py_node *at, const py_val *of, const py_val *index, uint32_t n,
+                   ir_value *const *values, ir_value **results) {
+    py_scalar s = of->type->scalar;
+    uint32_t slots = values != NULL ? 0 : element_slots(s);
+    ir_type types[2] = {py_scalar_ir(s), py_scalar_ir(s)};
+    ir_value *x[PY_MAX_NDIM], *wrapped[PY_MAX_NDIM], *v[2] = {0}, *w[2] = {0}, *zero[2];
+    for (uint32_t i = 0; i < n; i++) x[i] = first(&index[i]);
+    if (!c->options->bounds) {
+        wrap(c, of, index, n, wrapped);
+        ir_value *p = address_of(c, of, wrapped, n);
+        if (values != NULL)
+            store_element(c, s, p, values);
+        else
+            load_element(c, s, p, results);
+        return;
+    }
+    py_if outer = py_begin_if(c, inside(c, of, x, n), types, slots);
+    if (values != NULL)
+        store_element(c, s, address_of(c, of, x, n), values);
+    else
+        load_element(c, s, address_of(c, of, x, n), v);
+    py_else(c, &outer, v, slots);
+    zero[0] = zero[1] = py_emit_zero(c, types[0]);
+    if (wrap(c, of, index, n, wrapped)) {
+        py_if inner = py_begin_if(c, inside(c, of, wrapped, n), types, slots);
+        if (values != NULL)
+            store_element(c, s, address_of(c, of, wrapped, n), values);
+        else
+            load_element(c, s, address_of(c, of, wrapped, n), v);
+        py_else(c, &inner, v, slots);
+        report(c, at, of, x, wrapped, n);
+        py_end_if(c, &inner, zero, slots, w);
+    } else {
+        report(c, at, of, x, x, n);
+        w[0] = zero[0], w[1] = zero[1];
+    }
+    py_end_if(c, &outer, w, slots, results);
+}
+
+static bool get_element(py_ctx *c, const py_node *at, const py_val *of, const parts *p,
+                        py_val *out) {
+    py_scalar s = of->type->scalar;
+    *out = (py_val){.type = py_type_scalar(s), .nonneg = py_scalar_is_unsigned(s)};
+    if (!c->emit) return true;
+    out->v = PY_NEW(c, ir_value *, 2);
+    access(c, at, of, p->item, p->n, NULL, out->v);
+    return true;
+}
+
+static bool may_write(py_ctx *c, const py_node *at, const py_val *of) {
+    if (of->type->readonly) return py_fail(c, at, "array '%s' is read-only", name_of(at, of));
+    if (of->origin != NULL && of->origin->parameter >= 0)
+        c->writes[of->origin->parameter] = true;
+    else if (of->origin == NULL && of->type->space == IR_PTR_GLOBAL) /* it may be any of them */
+        for (uint32_t i = 0; i < c->nsignature; i++) c->writes[i] = true;
+    return true;
+}
+
+bool py_element_begin(py_ctx *c, const py_node *at, const py_val *of, const py_val *index,
+                      const ir_type *types, uint32_t n, py_element *e) {
+    parts p;
+    *e = (py_element){.at = at, .of = of};
+    if (of->type->kind != TY_ARRAY)
+        return py_fail(c, at, "an array expected, not %s", py_type_text(c, of->type));
+    if (!take_apart(c, at, of, index, &p) || !may_write(c, at, of)) return false;
+    if (!p.all_integers || p.n != of->type->ndim)
+        return py_fail(c, at, "one element expected: %u indices for an array of %u dimensions",
+                       p.axes, of->type->ndim);
+    e->type = of->type->scalar;
+    if (!c->emit) return true;
+    for (uint32_t i = 0; i < p.n; i++) e->index[i] = first(&p.item[i]);
+    wrap(c, of, p.item, p.n, e->wrapped);
+    e->guarded = c->options->bounds;
+    if (e->guarded) e->guard = py_begin_if(c, inside(c, of, e->wrapped, p.n), types, n);
+    e->address = address_of(c, of, e->wrapped, p.n);
+    return true;
+}
+
+void py_element_end(py_ctx *c, py_element *e, ir_value **values, uint32_t n, ir_value **results) {
+    ir_value *zero[4];
+    if (!c->emit) return;
+    if (!e->guarded) {
+        for (uint32_t i = 0; i < n && results != NULL; i++) results[i] = values[i];
+        return;
+    }
+    py_else(c, &e->guard, values, n);
+    report(c, e->at, e->of, e->index, e->wrapped, e->of->type->ndim);
+    for (uint32_t i = 0; i < n; i++) zero[i] = py_emit_zero(c, values[i]->type);
+    py_end_if(c, &e->guard, zero, n, results);
+}
+
+/* ---- views ---- */
+
+typedef struct view {
+    ir_value *ptr, *sizes[MOST_PARTS], *strides[MOST_PARTS];
+    int ndim;
+    char layout;
+} view;
+
+static ir_value *clamp(py_ctx *c, ir_value *x, ir_value *n, ir_value *low, ir_value *high) {
+    ir_value *negative = py_emit_binary(c, IR_LT_S, x, py_emit_zero(c, IR_I64));
+    ir_value *from_end = py_emit_binary(c, IR_MAX_S, py_emit_binary(c, IR_ADD, x, n), low);
+    return py_emit_select(c, negative, from_end, py_emit_binary(c, IR_MIN_S, x, high));
+}
+
+/* slice.indices(n): the first element, the length and the step. */
+static void resolve_slice(py_ctx *c, const py_val *slice, ir_value *n, ir_value **start,
+                          ir_value **length, ir_value **step) {
+    uint8_t given = slice->type->given;
+    ir_value *zero = py_emit_int(c, IR_I64, 0), *one = py_emit_int(c, IR_I64, 1);
+    ir_value *minus = py_emit_int(c, IR_I64, -1), *stop;
+    ir_value **v = slice->v;
+    if (!c->emit) return;
+    if ((given & 4) == 0) { /* the common case, without the reversed half */
+        *step = one;
+        *start = given & 1 ? clamp(c, v[0], n, zero, n) : zero;
+        stop = given & 2 ? clamp(c, v[1], n, zero, n) : n;
+        *length = given == 0
+                      ? n
+                      : py_emit_binary(c, IR_MAX_S, py_emit_binary(c, IR_SUB, stop, *start), zero);
+        return;
+    }
+    ir_value *down = py_emit_binary(c, IR_LT_S, v[2], zero);
+    ir_value *low = py_emit_select(c, down, minus, zero);
+    ir_value *high = py_emit_select(c, down, py_emit_binary(c, IR_ADD, n, minus), n);
+    *step = v[2];
+    *start = given & 1 ? clamp(c, v[0], n, low, high) : py_emit_select(c, down, high, low);
+    stop = given & 2 ? clamp(c, v[1], n, low, high) : py_emit_select(c, down, low, high);
+    ir_value *size = py_emit_unary(c, IR_ABS, *step);
+    ir_value *way = py_emit_select(c, down, py_emit_binary(c, IR_SUB, *start, stop),
+                                   py_emit_binary(c, IR_SUB, stop, *start));
+    ir_value *count = py_emit_binary(
+        c, IR_DIV_S, py_emit_binary(c, IR_ADD, py_emit_binary(c, IR_ADD, way, size), minus), size);
+    *length = py_emit_binary(c, IR_MAX_S, count, zero);
+}
+
+static void add_axis(view *w, ir_value *size, ir_value *stride) {
+    w->sizes[w->ndim] = size;
+    w->strides[w->ndim++] = stride;
+}
+
+/* An integer in a view: where it is out of range the view becomes empty and a fault is reported. */
+static ir_value *view_index(py_ctx *c, const py_node *at, const py_val *of, const py_val *index,
+                            int axis, ir_value *all_ok, ir_value **offset) {
+    ir_value *n = py_array_size(of, axis), *x = first(index), *w = x;
+    if (!index->nonneg)
+        w = py_emit_select(c, py_emit_binary(c, IR_LT_S, x, py_emit_zero(c, IR_I64)),
+                           py_emit_binary(c, IR_ADD, x, n), x);
+    ir_value *ok = py_emit_binary(c, IR_LT_U, w, n);
+    py_fault f = {.kind = PY_FAULT_INDEX, .name = name_of(at, of), .ndim = -1, .parameter = -1};
+    if (of->origin != NULL) f.parameter = of->origin->parameter;
+    py_if i = py_begin_if(c, ok, NULL, 0);
+    py_else(c, &i, NULL, 0);
+    ir_value *values[3] = {x, py_emit_int(c, IR_I64, axis), n};
+    uint32_t number = py_add_fault(c, at, &f);
+    if (c->emit) ir_fault(&c->b, number, values, 3);
+    py_end_if(c, &i, NULL, 0, NULL);
+    *offset = py_emit_select(c, ok, w, py_emit_zero(c, IR_I64));
+    return all_ok != NULL ? py_emit_binary(c, IR_AND, all_ok, ok) : ok;
+}
+
+static bool get_view(py_ctx *c, const py_node *at, const py_val *of, const parts *p, py_val *out) {
+    view w = {.ptr = py_array_ptr(of), .layout = of->type->layout == 'C' ? 'C' : 'A'};
+    int axis = 0, rest = of->type->ndim - (int)p->axes;
+    ir_value *ok = NULL;
+    bool seen_slice = false, expanded = false;
+    for (uint32_t i = 0; i <= p->n; i++) {
+        bool last = i == p->n;
+        const py_val *v = last ? NULL : &p->item[i];
+        if (w.ndim + rest > PY_MAX_NDIM) return py_fail(c, at, "more than 8 dimensions");
+        if (last || is_ellipsis(v)) { /* the axes that no index names */
+            if (!last && expanded) return py_fail(c, at, "an index has more than one '...'");
+            for (int k = 0; k < rest && !expanded; k++, axis++)
+                add_axis(&w, py_array_size(of, axis), py_array_stride(of, axis));
+            expanded = true;
+            if (!last) seen_slice = true;
+        } else if (v->type->kind == TY_NONE) {
+            add_axis(&w, py_emit_int(c, IR_I64, 1), py_emit_int(c, IR_I64, 0));
+            w.layout = 'A';
+        } else if (v->type->kind == TY_SCALAR) {
+            ir_value *offset;
+            if (seen_slice) w.layout = 'A';
+            ok = view_index(c, at, of, v, axis, ok, &offset);
+            w.ptr = py_emit_ptradd(c, w.ptr,
+                                   py_emit_binary(c, IR_MUL, offset, py_array_stride(of, axis++)));
+        } else {
+            ir_value *start = NULL, *length = NULL, *step = NULL,
+                     *stride = py_array_stride(of, axis);
+            resolve_slice(c, v, py_array_size(of, axis), &start, &length, &step);
+            if (v->type->given != 0) w.layout = 'A';
+            seen_slice = true;
+            w.ptr = py_emit_ptradd(c, w.ptr, py_emit_binary(c, IR_MUL, start, stride));
+            if (v->type->given & 4) stride = py_emit_binary(c, IR_MUL, stride, step);
+            add_axis(&w, length, stride);
+            axis++;
+        }
+    }
+    if (ok != NULL)
+        for (int i = 0; i < w.ndim; i++)
+            w.sizes[i] = py_emit_select(c, ok, w.sizes[i], py_emit_zero(c, IR_I64));
+    const py_type *t =
+        py_type_array(c, of->type->scalar, w.ndim, w.layout, of->type->space, of->type->readonly);
+    py_origin *o = PY_NEW(c, py_origin, 1);
+    *o = (py_origin){.name = name_of(at, of),
+                     .parameter = of->origin != NULL ? of->origin->parameter : -1};
+    *out = py_array_val(c, t, w.ptr, w.sizes, w.strides,
+                        of->origin != NULL || t->space != IR_PTR_GLOBAL ? o : NULL);
+    return true;
+}
+
+/* ---- tuples ---- */
+
+static bool get_tuple_slice(py_ctx *c, const py_node *at, const py_val *of, const py_val *index,
+                            py_val *out) {
+    int64_t n = of->type->count, bound[3] = {0, n, 1};
+    for (int i = 0; i < 3; i++) {
+        if ((index->type->given & 1 << i) == 0) continue;
+        const py_val *part = index->items != NULL ? &index->items[i] : NULL;
+        if (part == NULL || !part->is_const || part->value.kind != PY_VALUE_INT)
+            return py_fail(c, at, "a slice of a tuple must be constant");
+        bound[i] = part->value.integer;
+    }
+    if (bound[2] != 1) return py_fail(c, at, "a slice of a tuple must have step 1");
+    for (int i = 0; i < 2; i++) {
+        if (bound[i] < 0) bound[i] += n;
+        bound[i] = bound[i] < 0 ? 0 : bound[i] > n ? n : bound[i];
+    }
+    uint32_t count = bound[1] > bound[0] ? (uint32_t)(bound[1] - bound[0]) : 0;
+    py_val *items = PY_NEW(c, py_val, count + 1);
+    for (uint32_t i = 0; i < count; i++) items[i] = py_val_item(c, of, (uint32_t)bound[0] + i);
+    *out = py_val_tuple(c, items, count);
+    return true;
+}
+
+/* A run-time index into a tuple of one type: a chain of selects; out of range reports a fault. */
+static bool get_tuple_runtime(py_ctx *c, const py_node *at, const py_val *of, const py_val *index,
+                              py_val *out) {
+    uint32_t n = of->type->count;
+    for (uint32_t i = 1; i < n; i++)
+        if (!py_type_equal(of->type->items[0], of->type->items[i]))
+            return py_fail(c, at, "a tuple of different types needs a constant index");
+    if (n == 0 || of->type->items[0]->kind != TY_SCALAR)
+        return py_fail(c, at, "this tuple needs a constant index");
+    py_val x;
+    if (!py_to_index(c, at, index, "an index", &x)) return false;
+    *out = (py_val){.type = of->type->items[0]};
+    ir_value *size = py_emit_int(c, IR_I64, n), *zero = py_emit_zero(c, IR_I64), *v = first(&x);
+    ir_value *w = py_emit_select(c, py_emit_binary(c, IR_LT_S, v, zero),
+                                 py_emit_binary(c, IR_ADD, v, size), v);
+    py_fault f = {.kind = PY_FAULT_INDEX, .name = "tuple", .ndim = 1, .parameter = -1};
+    if (at->kind == PY_SUBSCRIPT && at->a->kind == PY_NAME) f.name = at->a->name;
+    f.shape[0] = n;
+    py_if i = py_begin_if(c, py_emit_binary(c, IR_LT_U, w, size), NULL, 0);
+    py_else(c, &i, NULL, 0);
+    ir_value *values[3] = {v, zero, size};
+    uint32_t number = py_add_fault(c, at, &f);
+    if (c->emit) ir_fault(&c->b, number, values, 3);
+    py_end_if(c, &i, NULL, 0, NULL);
+    if (!c->emit) return true;
+    uint32_t slots = py_type_slots(out->type);
+    out->v = PY_NEW(c, ir_value *, slots);
+    for (uint32_t s = 0; s < slots; s++) {
+        out->v[s] = of->v[s];
+        for (uint32_t k = 1; k < n; k++)
+            out->v[s] = py_emit_select(c, py_emit_binary(c, IR_EQ, w, py_emit_int(c, IR_I64, k)),
+                                       of->v[k * slots + s], out->v[s]);
+    }
+    return true;
+}
+
+static bool get_tuple_item(py_ctx *c, const py_node *at, const py_val *of, const py_val *index,
+                           py_val *out) {
+    if (index->type->kind == TY_SLICE) return get_tuple_slice(c, at, of, index, out);
+    if (!index->is_const || index->value.kind != PY_VALUE_INT)
+        return get_tuple_runtime(c, at, of, index, out);
+    int64_t i = index->value.integer, n = of->type->count;
+    if (i < -n || i >= n)
+        return py_fail(c, at, "index %lld is out of range for a tuple of %lld", (long long)i,
+                       (long long)n);
+    *out = py_val_item(c, of, (uint32_t)(i < 0 ? i + n : i));
+    return true;
+}
+
+bool py_get_item(py_ctx *c, const py_node *at, const py_val *of, const py_val *index, py_val *out) {
+    parts p;
+    if (of->type->kind == TY_TUPLE) return get_tuple_item(c, at, of, index, out);
+    if (of->type->kind != TY_ARRAY)
+        return py_fail(c, at, "%s has no elements to index", py_type_text(c, of->type));
+    if (!take_apart(c, at, of, index, &p)) return false;
+    if (p.all_integers && p.n == of->type->ndim) return get_element(c, at, of, &p, out);
+    return get_view(c, at, of, &p, out);
+}
+
+/* ---- assignment ---- */
+
+/* view[...] = value, one loop per axis; value: a scalar (converted) or an array of as many dimensions, or fewer */
+static bool fill_view(py_ctx *c, const py_node *at, const py_val *of, const py_val *value,
+                      py_val *index, int axis) {
+    int ndim = of->type->ndim;
+    if (axis == ndim) {
+        py_val item = *value, element;
+        if (value->type->kind == TY_ARRAY) {
+            py_val key = py_val_tuple(c, index + (ndim - value->type->ndim), value->type->ndim);
+            if (!py_get_item(c, at, value, &key, &item)) return false;
+        }
+        if (!py_to_scalar(c, at, &item, of->type->scalar, &element)) return false;
+        if (c->emit) access(c, at, of, index, (uint32_t)ndim, element.v, NULL);
+        return true;
+    }
+    if (!c->emit) {
+        index[axis] = py_val_scalar(c, PY_S_I64, NULL);
+        return fill_view(c, at, of, value, index, axis + 1);
+    }
+    ir_value *zero = py_emit_zero(c, IR_I64);
+    ir_inst *loop = ir_loop(&c->b, &zero, 1, NULL, 0);
+    ir_region *after = c->b.at;
+    c->b.at = loop->regions[0];
+    ir_value *i = &c->b.at->params[0];
+    py_if test = py_begin_if(c, py_emit_binary(c, IR_LT_S, i, py_array_size(of, axis)), NULL, 0);
+    py_else(c, &test, NULL, 0);
+    ir_br(&c->b, loop, NULL, 0);
+    py_end_if(c, &test, NULL, 0, NULL);
+    index[axis] = py_val_scalar(c, PY_S_I64, i);
+    index[axis].nonneg = true;
+    if (!fill_view(c, at, of, value, index, axis + 1)) return false;
+    ir_value *next = py_emit_binary(c, IR_ADD, i, py_emit_int(c, IR_I64, 1));
+    ir_continue(&c->b, loop, &next, 1);
+    c->b.at = after;
+    return true;
+}
+
+bool py_set_item(py_ctx *c, const py_node *at, const py_val *of, const py_val *index,
+                 const py_val *value) {
+    parts p;
+    if (of->type->kind == TY_TUPLE) return py_fail(c, at, "a tuple's items cannot be assigned");
+    if (of->type->kind != TY_ARRAY)
+        return py_fail(c, at, "%s has no elements to assign", py_type_text(c, of->type));
+    if (!take_apart(c, at, of, index, &p) || !may_write(c, at, of)) return false;
+    if (p.all_integers && p.n == of->type->ndim) {
+        py_val v;
+        if (value->type->kind == TY_ARRAY)
+            return py_fail(c, at, "an element of '%s' cannot be an array", name_of(at, of));
+        if (!py_to_scalar(c, at, value, of->type->scalar, &v)) return false;
+        if (c->emit) access(c, at, of, p.item, p.n, v.v, NULL);
+        return true;
+    }
+    py_val target, key[PY_MAX_NDIM];
+    if (!get_view(c, at, of, &p, &target)) return false;
+    if (value->type->kind == TY_ARRAY && value->type->ndim > target.type->ndim)
+        return py_fail(c, at, "an array of %u dimensions into one of %u", value->type->ndim,
+                       target.type->ndim);
+    return fill_view(c, at, &target, value, key, 0);
+}
+
+/* ---- attributes ---- */
+
+static py_val shape_like(py_ctx *c, const py_val *of, bool strides) {
+    uint32_t n = of->type->ndim;
+    py_val *items = PY_NEW(c, py_val, n + 1);
+    for (uint32_t i = 0; i < n; i++) {
+        bool fixed = !strides && of->origin != NULL && of->origin->is_static;
+        if (fixed) {
+            items[i] = py_val_int(c, of->origin->shape[i]);
+            continue;
+        }
+        items[i] = py_val_scalar(c, PY_S_I64,
+                                 strides ? py_array_stride(of, (int)i) : py_array_size(of, (int)i));
+        items[i].nonneg = !strides;
+    }
+    return py_val_tuple(c, items, n);
+}
+
+static py_val size_of(py_ctx *c, const py_val *of, int64_t scale) {
+    ir_value *v = py_emit_int(c, IR_I64, scale);
+    int64_t known = scale;
+    bool fixed = of->origin != NULL && of->origin->is_static;
+    for (int i = 0; i < of->type->ndim; i++) {
+        v = i == 0 && scale == 1 ? py_array_size(of, 0)
+                                 : py_emit_binary(c, IR_MUL, v, py_array_size(of, i));
+        if (fixed) known *= of->origin->shape[i];
+    }
+    if (fixed) return py_val_int(c, known);
+    py_val out = py_val_scalar(c, PY_S_I64, v);
+    out.nonneg = true;
+    return out;
+}
+
+static py_val transposed(py_ctx *c, const py_val *of) {
+    const py_type *t = of->type;
+    ir_value *sizes[PY_MAX_NDIM], *strides[PY_MAX_NDIM];
+    char layout = t->layout == 'C' ? 'F' : t->layout == 'F' ? 'C' : 'A';
+    for (int i = 0; i < t->ndim; i++) {
+        sizes[i] = py_array_size(of, t->ndim - 1 - i);
+        strides[i] = py_array_stride(of, t->ndim - 1 - i);
+    }
+    py_origin *o = NULL;
+    if (of->origin != NULL) {
+        o = PY_NEW(c, py_origin, 1);
+        *o = *of->origin;
+        for (int i = 0; i < t->ndim; i++) o->shape[i] = of->origin->shape[t->ndim - 1 - i];
+    }
+    if (t->ndim < 2) return *of;
+    return py_array_val(c, py_type_array(c, t->scalar, t->ndim, layout, t->space, t->readonly),
+                        py_array_ptr(of), sizes, strides, o);
+}
+
+bool py_array_attribute(py_ctx *c, const py_node *at, const py_val *of, const char *name,
+                        py_val *out, bool *found) {
+    *found = true;
+    int64_t item = (int64_t)py_scalar_bytes(of->type->scalar);
+    if (strcmp(name, "shape") == 0) {
+        *out = shape_like(c, of, false);
+    } else if (strcmp(name, "strides") == 0) {
+        *out = shape_like(c, of, true);
+    } else if (strcmp(name, "size") == 0) {
+        *out = size_of(c, of, 1);
+    } else if (strcmp(name, "nbytes") == 0) {
+        *out = size_of(c, of, item);
+    } else if (strcmp(name, "ndim") == 0) {
+        *out = py_val_int(c, of->type->ndim);
+    } else if (strcmp(name, "itemsize") == 0) {
+        *out = py_val_int(c, item);
+    } else if (strcmp(name, "T") == 0) {
+        *out = transposed(c, of);
+    } else if (strcmp(name, "dtype") == 0) {
+        py_entity *e = PY_NEW(c, py_entity, 1);
+        *e = (py_entity){.kind = PY_ENTITY_TYPE, .type = of->type->scalar};
+        *out = py_val_entity(c, e);
+    } else {
+        *found = false;
+    }
+    return true;
+}
+
+/* ---- new arrays ---- */
+
+static bool constant_shape(py_ctx *c, const py_node *at, const py_val *shape, int64_t *out,
+                           int *ndim) {
+    bool tuple = shape->type->kind == TY_TUPLE;
+    uint32_t n = tuple ? shape->type->count : 1;
+    if (n > PY_MAX_NDIM) return py_fail(c, at, "an array of %u dimensions: at most 8", n);
+    for (uint32_t i = 0; i < n; i++) {
+        py_val v = tuple ? py_val_item(c, shape, i) : *shape;
+        if (!v.is_const || v.value.kind != PY_VALUE_INT)
+            return py_fail(c, at,
+                           "the shape must be constant (a number, or a global or closure "
+                           "variable); for a size known at launch use dynamic shared "
+                           "memory: shape 0 and kernel[grid, block, stream, bytes]");
+        if (v.value.integer < 0)
+            return py_fail(c, at, "negative size %lld", (long long)v.value.integer);
+        out[i] = v.value.integer;
+    }
+    *ndim = (int)n;
+    return true;
+}
+
+static py_val static_array(py_ctx *c, const py_type *t, ir_value *ptr, const int64_t *shape,
+                           const char *name) {
+    ir_value *sizes[PY_MAX_NDIM], *strides[PY_MAX_NDIM];
+    py_origin *o = PY_NEW(c, py_origin, 1);
+    *o = (py_origin){.name = name, .parameter = -1, .is_static = true};
+    int64_t stride = (int64_t)py_scalar_bytes(t->scalar);
+    for (int i = t->ndim; i-- > 0;) {
+        o->shape[i] = shape[i];
+        sizes[i] = py_emit_int(c, IR_I64, shape[i]);
+        strides[i] = py_emit_int(c, IR_I64, stride);
+        stride *= shape[i];
+    }
+    return py_array_val(c, t, ptr, sizes, strides, o);
+}
+
+bool py_array_alloc(py_ctx *c, const py_node *at, const py_val *shape, py_scalar type,
+                    ir_type space, py_val *out) {
+    int64_t sizes[PY_MAX_NDIM], count = 1, item = (int64_t)py_scalar_bytes(type);
+    int ndim = 0;
+    if (!constant_shape(c, at, shape, sizes, &ndim)) return false;
+    for (int i = 0; i < ndim; i++)
+        if (__builtin_mul_overflow(count, sizes[i], &count) || count > (1ll << 30))
+            return py_fail(c, at, "the array is too large: at most 1 GiB of %s memory",
+                           space == IR_PTR_SHARED ? "shared" : "local");
+    const py_type *t = py_type_array(c, type, ndim, 'C', space, false);
+    if (space == IR_PTR_SHARED && ndim == 1 && count == 0) {
+        c->want_dynamic = true;
+        ir_value *n = py_emit_binary(c, IR_DIV_U, c->dynamic_bytes, py_emit_int(c, IR_I64, item));
+        ir_value *stride = py_emit_int(c, IR_I64, item);
+        ir_value *ptr = c->emit ? ir_alloc(&c->b, space, 0) : NULL;
+        py_origin *o = PY_NEW(c, py_origin, 1);
+        *o = (py_origin){.name = "dynamic shared array", .parameter = -1};
+        *out = py_array_val(c, t, ptr, &n, &stride, o);
+        return true;
+    }
+    if (count * item > (1ll << 30))
+        return py_fail(c, at, "the array is too large: %lld bytes of %s memory",
+                       (long long)(count * item), space == IR_PTR_SHARED ? "shared" : "local");
+    size_t bytes = (size_t)(count * item > 0 ? count * item : 1);
+    if (c->emit && space == IR_PTR_SHARED) c->static_shared += (bytes + 15) & ~(size_t)15;
+    ir_value *ptr = c->emit ? ir_alloc(&c->b, space, bytes) : NULL;
+    *out = static_array(c, t, ptr, sizes, space == IR_PTR_SHARED ? "shared array" : "local array");
+    return true;
+}
+
+bool py_array_constant(py_ctx *c, const py_node *at, const py_entity *e, py_val *out) {
+    uint32_t k = 0;
+    while (k < c->nconstants && c->constants[k]->data != e->data) k++;
+    enum { MOST = 64 };
+    if (k == c->nconstants) {
+        if (c->constants == NULL) c->constants = PY_NEW(c, const py_entity *, MOST);
+        if (c->nconstants == MOST || c->emit)
+            return py_fail(c, at, "more than %d constant arrays in a kernel", MOST);
+        c->constants[c->nconstants++] = e;
+    }
+    const py_type *t = py_type_array(c, e->type, e->ndim, 'A', IR_PTR_GLOBAL, true);
+    py_val a = static_array(c, t, c->emit ? c->constant_addresses[k] : NULL, e->shape, e->name);
+    for (int i = 0; i < e->ndim && c->emit; i++)
+        a.v[1 + e->ndim + i] = py_emit_int(c, IR_I64, e->strides[i]);
+    *out = a;
+    return true;
+}

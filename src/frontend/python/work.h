@@ -1,0 +1,311 @@
+/* The front end's own structures.
+ *
+ * One evaluator does both typing and lowering: a walk over the tree gives each expression a py_val (its
+ * type, and IR values when the walk emits). Typing is that walk without IR, repeated until the types of all
+ * variables stand still; lowering is the same walk once more with the builder on. So each operator and
+ * intrinsic is written once. The emit_* helpers give NULL while typing, and accept NULL.
+ *
+ *   types.c       types, unification          number.c     conversions, arithmetic, comparisons
+ *   compile.c     the driver, parameters      subscript.c  arrays: elements, views, bounds
+ *   control.c     statements, merges          expr.c       expressions, names, calls
+ *   intrinsics.def + intrinsics_*.c           what can be called
+ *
+ * Functions returning bool have reported the error (py_fail) when they return false.
+ */
+#ifndef SIMT_FRONTEND_PYTHON_WORK_H
+#define SIMT_FRONTEND_PYTHON_WORK_H
+
+#include "frontend/python/frontend.h"
+
+#include <setjmp.h>
+
+typedef enum py_type_kind {
+    TY_UNKNOWN, /* a variable nothing has been assigned to yet */
+    TY_NONE,
+    TY_SCALAR,
+    TY_ARRAY,
+    TY_TUPLE,
+    TY_RANGE,  /* slots: start, stop, step */
+    TY_ZIP,    /* items: iterables; of enumerate: a range and an iterable */
+    TY_SLICE,  /* slots: start, stop, step as i64; which are given: `given` */
+    TY_STRING, /* compile-time only: the value is the constant */
+    TY_ENTITY  /* compile-time only: function, module, type, intrinsic */
+} py_type_kind;
+
+typedef struct py_type py_type;
+struct py_type {
+    uint8_t kind;
+    uint8_t scalar; /* py_scalar: SCALAR; ARRAY: element; RANGE: counter */
+    uint8_t ndim;
+    char layout;    /* ARRAY: C, F, A */
+    bool readonly;  /* ARRAY */
+    uint8_t given;  /* SLICE: bits start 1, stop 2, step 4 */
+    ir_type space;  /* ARRAY */
+    uint32_t count; /* TUPLE, ZIP */
+    const py_type *const *items;
+    const py_entity *entity;
+};
+extern const py_type py_type_unknown, py_type_none, py_type_string;
+const py_type *py_type_scalar(py_scalar s);
+
+/* Where an array comes from, for fault reports. */
+typedef struct py_origin {
+    const char *name;
+    int32_t parameter; /* -1: none */
+    bool is_static;    /* shape is known */
+    int64_t shape[PY_MAX_NDIM];
+} py_origin;
+
+typedef struct py_val py_val;
+struct py_val {
+    const py_type *type;
+    ir_value **v;      /* py_type_slots(type) IR values; NULL while typing */
+    py_val *items;     /* TUPLE, ZIP: the elements, or NULL: take them from v */
+    py_constant value; /* when is_const: the value (SCALAR, STRING) */
+    bool is_const;
+    bool nonneg; /* SCALAR integers: known >= 0 */
+    const py_origin *origin;
+};
+
+typedef struct py_var {
+    const char *name;
+    const py_type *type; /* of all assignments */
+    py_val val;          /* the current value */
+    bool defined;        /* perhaps assigned on the way here */
+} py_var;
+
+/* A construct that break, continue and return can name. */
+typedef struct py_target {
+    ir_inst *label;
+    py_var **vars; /* whose values it carries */
+    uint32_t nvars;
+} py_target;
+
+typedef struct py_loop py_loop;
+struct py_loop {
+    py_loop *outer;
+    py_target exit, next;
+    bool exit_used;
+    /* `for`: the counter's next value is put before the variables on continue */
+    ir_value *counter, *step;
+    bool next_is_block; /* unrolled loops: continue leaves a block */
+};
+
+/* One function with its argument types: variables and result type. */
+typedef struct py_frame py_frame;
+struct py_frame {
+    py_frame *next; /* all frames of the compilation */
+    py_frame *caller;
+    const py_function *fn;
+    const py_type **argument_types;
+    py_val *constants; /* the arguments as given: constant ones make a frame of their own */
+    uint32_t nargs;
+    py_var *vars;
+    uint32_t nvars, capacity;
+    const py_type *result; /* UNKNOWN until a return is seen */
+    bool returns_value, falls_off;
+    bool typed;   /* fixpoint reached */
+    bool running; /* for recursion */
+    py_loop *loop;
+    struct py_known *known; /* what free names mean */
+    py_target ret;          /* label NULL: the kernel itself */
+};
+
+typedef struct py_ctx {
+    const py_host *host;
+    const py_options *options;
+    py_kernel *kernel;
+    arena *mem;
+    py_frame *frame, *frames;
+    ir_func *f;
+    ir_builder b;
+    bool emit;     /* lowering; else typing */
+    bool dead;     /* the code here cannot be reached */
+    bool deferred; /* the last failure only meant: a variable's type is not known yet */
+    bool any_deferred;
+    bool changed; /* a variable's type grew in this round */
+    simt_status status;
+    py_fault *faults; /* growing; copied to the kernel at the end */
+    uint32_t nfaults, fault_capacity;
+    py_print *prints;
+    uint32_t nprints;
+    const py_entity **constants;
+    uint32_t nconstants;
+    uint32_t nslots;
+    bool *writes;
+    uint32_t nsignature; /* arguments of the signature */
+    ir_value *dynamic_bytes, *print_buffer;
+    ir_value **constant_addresses;
+    bool want_dynamic, want_print, want_grid_sync;
+    size_t static_shared;
+    int depth; /* of nested expressions and inlined calls */
+    jmp_buf no_memory;
+} py_ctx;
+
+/* ---- compile.c ---- */
+bool py_fail(py_ctx *c, const py_node *at, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+bool py_pass_failure(py_ctx *c, const py_node *at, simt_status status); /* a host's failure */
+void *py_alloc(py_ctx *c, size_t bytes);
+#define PY_NEW(c, type, count) ((type *)py_alloc((c), sizeof(type) * (size_t)(count)))
+py_var *py_find_var(py_frame *f, const char *name); /* NULL: not a local variable */
+py_var *py_get_var(py_ctx *c, const char *name);    /* makes it */
+bool py_assign_var(py_ctx *c, const py_node *at, py_var *var, const py_val *val);
+/* Calls fn with arguments by position (parameters all filled): typing or inlining. */
+bool py_call_function(py_ctx *c, const py_node *at, const py_function *fn, py_val *args,
+                      uint32_t nargs, py_val *out);
+uint32_t py_add_fault(py_ctx *c, const py_node *at, const py_fault *fault);
+
+/* ---- types.c ---- */
+bool py_type_equal(const py_type *a, const py_type *b);
+uint32_t py_type_slots(const py_type *t);
+ir_type py_type_slot(const py_type *t, uint32_t i); /* IR type of slot i */
+const char *py_type_text(py_ctx *c, const py_type *t);
+/* The type of a variable assigned both; NULL: none. */
+const py_type *py_type_unify(py_ctx *c, const py_type *a, const py_type *b);
+const py_type *py_type_array(py_ctx *c, py_scalar s, int ndim, char layout, ir_type space,
+                             bool readonly);
+const py_type *py_type_tuple(py_ctx *c, const py_type *const *items, uint32_t count, uint8_t kind);
+const py_type *py_type_entity(py_ctx *c, const py_entity *e);
+static inline bool py_scalar_is_int(py_scalar s) { return s >= PY_S_I8 && s <= PY_S_U64; }
+static inline bool py_scalar_is_signed(py_scalar s) { return s >= PY_S_I8 && s <= PY_S_I64; }
+static inline bool py_scalar_is_unsigned(py_scalar s) { return s >= PY_S_U8 && s <= PY_S_U64; }
+static inline bool py_scalar_is_float(py_scalar s) { return s >= PY_S_F16 && s <= PY_S_F64; }
+static inline bool py_scalar_is_complex(py_scalar s) { return s >= PY_S_C64; }
+static inline py_scalar py_scalar_part(py_scalar s) { /* of a complex type */
+    return s == PY_S_C64 ? PY_S_F32 : s == PY_S_C128 ? PY_S_F64 : s;
+}
+ir_type py_scalar_ir(py_scalar s);        /* in registers: bool is i1; of a complex's part */
+ir_type py_scalar_memory_ir(py_scalar s); /* bool is i8 */
+py_scalar py_scalar_unify(py_scalar a, py_scalar b);
+py_scalar py_scalar_of(const py_val *v); /* NONE when it is no scalar */
+
+/* ---- values and emitting: NULL while typing ---- */
+py_val py_val_scalar(py_ctx *c, py_scalar s, ir_value *v);
+py_val py_val_complex(py_ctx *c, py_scalar s, ir_value *re, ir_value *im);
+py_val py_val_constant(py_ctx *c, const py_constant *value,
+                       py_scalar type);      /* NONE: Python's own */
+py_val py_val_int(py_ctx *c, int64_t value); /* constant int64 */
+py_val py_val_bool(py_ctx *c, bool value);
+py_val py_val_none(void);
+py_val py_val_entity(py_ctx *c, const py_entity *e);
+py_val py_val_tuple(py_ctx *c, py_val *items, uint32_t count);
+py_val py_val_item(py_ctx *c, const py_val *tuple, uint32_t i);
+py_val py_val_from_slots(const py_type *t, ir_value **v);
+ir_value *py_emit_int(py_ctx *c, ir_type t, int64_t value);
+ir_value *py_emit_float(py_ctx *c, ir_type t, double value);
+ir_value *py_emit_unary(py_ctx *c, ir_op op, ir_value *a);
+ir_value *py_emit_binary(py_ctx *c, ir_op op, ir_value *a, ir_value *b);
+ir_value *py_emit_ternary(py_ctx *c, ir_op op, ir_value *a, ir_value *b, ir_value *d);
+ir_value *py_emit_select(py_ctx *c, ir_value *cond, ir_value *yes, ir_value *no);
+ir_value *py_emit_cast(py_ctx *c, ir_op op, ir_type to, ir_value *a);
+ir_value *py_emit_special(py_ctx *c, ir_special s);
+ir_value *py_emit_zero(py_ctx *c, ir_type t);
+ir_value *py_emit_load(py_ctx *c, ir_type t, ir_value *ptr);
+void py_emit_store(py_ctx *c, ir_value *ptr, ir_value *v);
+ir_value *py_emit_ptradd(py_ctx *c, ir_value *ptr, ir_value *bytes);
+/* `if` with results: begins the first region; py_else the second; py_end_if gives the results. While typing they
+ * do nothing but keep the shape. */
+typedef struct py_if {
+    ir_inst *inst;
+    ir_region *after;
+} py_if;
+py_if py_begin_if(py_ctx *c, ir_value *cond, const ir_type *types, uint32_t n);
+void py_else(py_ctx *c, py_if *i, ir_value **values, uint32_t n); /* values of the first region */
+void py_end_if(py_ctx *c, py_if *i, ir_value **values, uint32_t n, ir_value **results);
+bool py_region_ended(const py_ctx *c);
+
+/* ---- number.c ---- */
+bool py_convert(py_ctx *c, const py_node *at, const py_val *v, const py_type *to, py_val *out);
+bool py_to_scalar(py_ctx *c, const py_node *at, const py_val *v, py_scalar to, py_val *out);
+/* The slots of v as `to`: for merges and parameters of callees. */
+bool py_truth(py_ctx *c, const py_node *at, const py_val *v, py_val *out); /* bool */
+bool py_to_index(py_ctx *c, const py_node *at, const py_val *v, const char *what,
+                 py_val *out); /* int64 */
+bool py_binary(py_ctx *c, const py_node *at, py_operator op, const py_val *a, const py_val *b,
+               py_val *out);
+bool py_unary(py_ctx *c, const py_node *at, py_operator op, const py_val *a, py_val *out);
+bool py_compare(py_ctx *c, const py_node *at, py_operator op, const py_val *a, const py_val *b,
+                py_val *out);
+
+/* ---- subscript.c ---- */
+bool py_get_item(py_ctx *c, const py_node *at, const py_val *of, const py_val *index, py_val *out);
+bool py_set_item(py_ctx *c, const py_node *at, const py_val *of, const py_val *index,
+                 const py_val *value);
+/* One element whose access is guarded: begin opens the place where `address` may be used (element and
+ * index are in range), end closes it; elsewhere a fault is reported. For atomics. */
+typedef struct py_element {
+    py_if guard;
+    ir_value *address; /* NULL while typing */
+    py_scalar type;
+    bool guarded;
+    const py_node *at;
+    const py_val *of;
+    ir_value *index[PY_MAX_NDIM], *wrapped[PY_MAX_NDIM];
+} py_element;
+bool py_element_begin(py_ctx *c, const py_node *at, const py_val *of, const py_val *index,
+                      const ir_type *types, uint32_t n, py_element *out);
+void py_element_end(py_ctx *c, py_element *e, ir_value **values, uint32_t n, ir_value **results);
+py_val py_array_val(py_ctx *c, const py_type *t, ir_value *ptr, ir_value **sizes,
+                    ir_value **strides, const py_origin *origin);
+bool py_array_attribute(py_ctx *c, const py_node *at, const py_val *of, const char *name,
+                        py_val *out, bool *found);
+/* A new array of shared or local memory (bytes > 0), or of dynamic shared memory. */
+bool py_array_alloc(py_ctx *c, const py_node *at, const py_val *shape, py_scalar type,
+                    ir_type space, py_val *out);
+bool py_array_constant(py_ctx *c, const py_node *at, const py_entity *e, py_val *out);
+static inline ir_value *py_array_ptr(const py_val *a) { return a->v ? a->v[0] : NULL; }
+static inline ir_value *py_array_size(const py_val *a, int axis) {
+    return a->v ? a->v[1 + axis] : NULL;
+}
+static inline ir_value *py_array_stride(const py_val *a, int axis) {
+    return a->v ? a->v[1 + a->type->ndim + axis] : NULL;
+}
+
+/* ---- expr.c ---- */
+bool py_expr(py_ctx *c, const py_node *n, py_val *out);
+bool py_type_of_expr(py_ctx *c, const py_node *n,
+                     py_val *out); /* typing only, also while emitting */
+bool py_assign(py_ctx *c, const py_node *target, const py_val *val);
+/* Whether evaluating n has no effect, cannot fault and is cheap: conditionals may do without branches. */
+bool py_is_simple(const py_node *n);
+
+/* ---- control.c ---- */
+bool py_body(py_ctx *c, const py_list *body);
+/* Variables assigned in these lists. */
+py_var **py_assigned(py_ctx *c, const py_list *a, const py_list *b, const py_node *extra,
+                     uint32_t *n);
+ir_value **py_gather(py_ctx *c, const py_node *at, py_var **vars, uint32_t n, uint32_t extra,
+                     uint32_t *count); /* their slots, `extra` free places in front */
+/* length and item i of anything that can be iterated; tuples have no run-time item. */
+bool py_iter_length(py_ctx *c, const py_node *at, const py_val *it, ir_value **length,
+                    int64_t *known);
+bool py_iter_item(py_ctx *c, const py_node *at, const py_val *it, ir_value *i, int64_t known,
+                  py_val *out);
+
+/* ---- intrinsics ---- */
+ir_value *py_emit_atan2(py_ctx *c, ir_value *y, ir_value *x);
+ir_value *py_emit_hypot(py_ctx *c, ir_value *x, ir_value *y);
+typedef struct py_call {
+    const py_node *node;
+    const char *name; /* as the host says it */
+    py_val *args;
+    uint32_t nargs;
+    const char **keywords; /* names of the last nkeywords args */
+    uint32_t nkeywords;    /* their values follow the positional ones in args */
+    int64_t extra;         /* the row's own number */
+} py_call;
+typedef bool (*py_intrinsic_run)(py_ctx *c, py_call *x, py_val *out);
+typedef struct py_intrinsic {
+    const char *name;
+    py_intrinsic_run run;
+    int64_t extra;
+    bool value; /* used without a call: cuda.threadIdx.x */
+} py_intrinsic;
+const py_intrinsic *py_find_intrinsic(const char *name);
+/* Argument i of a call, by position or keyword; NULL: not given. */
+py_val *py_argument(py_call *x, uint32_t i, const char *keyword);
+/* Checks the number of arguments and that there are no unknown keywords ("shape dtype"). */
+bool py_check_arguments(py_ctx *c, py_call *x, uint32_t least, uint32_t most, const char *keywords);
+
+#endif
