@@ -1,0 +1,235 @@
+"""What is asked of Numba's typing: expressions over operands of every type, and values of them.
+
+Shared by tools/record_numba.py (asks the real Numba, writes numba_typing.json) and
+tests/python/test_numba_typing.py (asks simt). Types are written as one letter each, so that the
+table of an operator is a list of short strings: a row per left operand, a letter per right operand.
+"""
+
+import itertools
+import random
+from pathlib import Path
+
+import numpy as np
+
+RECORDED = Path(__file__).with_name("numba_typing.json")
+
+# letter -> Numba's name; ERROR: Numba refuses the expression
+TYPES = {
+    "?": "bool",
+    "b": "int8",
+    "h": "int16",
+    "i": "int32",
+    "q": "int64",
+    "B": "uint8",
+    "H": "uint16",
+    "I": "uint32",
+    "Q": "uint64",
+    "e": "float16",
+    "f": "float32",
+    "d": "float64",
+    "F": "complex64",
+    "D": "complex128",
+}
+ERROR = "-"
+OTHER = "o"  # something else: a tuple, None, a type of its own
+VARIABLES = "".join(TYPES)
+# Literals follow rules of their own (x ** 2); the large one does not fit int64.
+LITERALS = {"2": "2", "M": "9223372036854775808", "r": "2.0", "J": "2j", "T": "True"}
+OPERANDS = VARIABLES + "".join(LITERALS)
+FEW = "?biqBIQfdFD2r"  # for functions of two arguments
+
+BINARY = "+ - * / // % ** << >> & | ^ == != < <= > >= and or".split()
+UNARY = {"-": "-{}", "+": "+{}", "~": "~{}", "not": "not {}"}
+BUILTINS = ["abs", "round", "int", "float", "bool", "complex"]
+CASTS = ["np." + n for n in TYPES.values() if n != "bool"] + ["np.bool_"]
+MATH = (
+    "acos acosh asin asinh atan atanh ceil cos cosh degrees erf erfc exp expm1 fabs floor gamma "
+    "isfinite isinf isnan lgamma log log10 log1p log2 radians sin sinh sqrt tan tanh trunc"
+).split()
+CMATH = (
+    "acos acosh asin asinh atan atanh cos cosh exp isfinite isinf isnan log log10 phase polar sin "
+    "sinh sqrt tan tanh"
+).split()
+UFUNCS = (
+    "negative absolute fabs rint sign conjugate exp exp2 log log2 log10 expm1 log1p sqrt square "
+    "reciprocal sin cos tan arcsin arccos arctan sinh cosh tanh arcsinh arccosh arctanh deg2rad "
+    "rad2deg floor ceil trunc isfinite isinf isnan signbit invert logical_not"
+).split()
+BITS = ["cuda.popc", "cuda.clz", "cuda.ffs", "cuda.brev", "cuda.cbrt"]
+ONE_ARGUMENT = (
+    BUILTINS
+    + CASTS
+    + ["math." + n for n in MATH]
+    + ["cmath." + n for n in CMATH]
+    + ["np." + n for n in UFUNCS]
+    + BITS
+)
+TWO_MATH = "atan2 hypot pow fmod copysign ldexp gcd remainder".split()
+TWO_UFUNCS = (
+    "add subtract multiply divide floor_divide remainder fmod power arctan2 hypot logaddexp "
+    "maximum minimum fmax fmin copysign nextafter greater less equal logical_and logical_or "
+    "logical_xor bitwise_and bitwise_or bitwise_xor left_shift right_shift"
+).split()
+TWO_ARGUMENTS = (
+    ["min", "max", "pow", "divmod", "round", "complex"]
+    + ["math." + n for n in TWO_MATH]
+    + ["np." + n for n in TWO_UFUNCS]
+)
+
+
+def spelled(letter, name):
+    """How an expression writes the operand: a variable or the literal."""
+    return LITERALS.get(letter, name)
+
+
+def binary_expression(op, a, b):
+    return f"{spelled(a, 'a')} {op} {spelled(b, 'b')}"
+
+
+def call_expression(function, *operands):
+    names = "abc"
+    return f"{function}({', '.join(spelled(x, names[i]) for i, x in enumerate(operands))})"
+
+
+UNIFY = """
+def f(a, b, flag):
+    if flag:
+        x = {a}
+    else:
+        x = {b}
+    return x
+"""
+
+# Statements whose last assignment to x gives the type asked for; a, b, c are variables.
+STATEMENTS = {
+    "loop sum from 0": "x = 0\nfor k in range(3):\n    x += a",
+    "loop sum from 0.0": "x = 0.0\nfor k in range(3):\n    x += a",
+    "loop product from 1": "x = 1\nfor k in range(3):\n    x *= a",
+    "add to itself": "x = a\nx += a",
+    "assigned again": "x = 1.5\nx = a",
+    "divided in a loop": "x = a\nfor k in range(3):\n    x = x / 2",
+    "halved in a loop": "x = a\nwhile x > 1:\n    x //= 2",
+    "before a later assignment": "y = a\nx = y // 2\ny = 2.5",
+    "range of it": "for x in range(a):\n    pass",
+    "range from 0 to it": "for x in range(0, a):\n    pass",
+    "range with a step": "for x in range(0, a, 2):\n    pass",
+    "range down": "for x in range(a, 0, -1):\n    pass",
+    "conditional with 0": "x = a if a > 1 else 0",
+    "conditional with 0.0": "x = a if a > 1 else 0.0",
+    "chained": "x = y = a",
+    "tuple": "x, y = a, 1",
+    "swap": "x = 1.0\ny = a\nx, y = y, x",
+    "power 2": "x = a ** 2",
+    "power 3": "x = a ** 3",
+    "power -1": "x = a ** -1",
+    "power 2.0": "x = a ** 2.0",
+    "power 0.5": "x = a ** 0.5",
+    "real part": "x = a.real",
+    "imaginary part": "x = a.imag",
+    "conjugate": "x = a.conjugate()",
+    "min of three": "x = min(a, 1, 2)",
+    "max with a float": "x = max(a, 2.5)",
+    "abs": "x = abs(a)",
+    "int of half": "x = int(a / 2)",
+    "round to digits": "x = round(a, 2)",
+    "quotient of divmod": "x, y = divmod(a, 3)",
+    "remainder of divmod": "y, x = divmod(a, 3)",
+}
+RANGES = ["range({a}, {b})", "range(0, {a}, {b})"]
+
+
+def statement_source(text):
+    body = "\n".join("    " + line for line in text.splitlines())
+    return f"def f(a):\n{body}\n    return x\n"
+
+
+# ---- values ----
+
+VALUE_TYPES = "?biqBIQfdD"
+VALUE_BINARY = [op for op in BINARY if op not in ("and", "or")]
+VALUE_ONE = ["-{}", "+{}", "~{}", "not {}", "abs({})", "bool({})", "round({})", "int({})"]
+VALUE_TWO = ["min", "max", "divmod0", "divmod1"]
+
+
+def value_expression(op):
+    if op in VALUE_BINARY:
+        return f"a {op} b"
+    return f"divmod(a, b)[{op[-1]}]" if op.startswith("divmod") else f"{op}(a, b)"
+
+
+def _numbers(letter, rng):
+    """Ten operands of a type: the edges and some at random."""
+    dtype = np.dtype(letter)
+    if letter == "?":
+        return [bool(k % 2) for k in range(10)]
+    if dtype.kind in "iu":
+        info = np.iinfo(dtype)
+        low, high = int(info.min), int(info.max)
+        edges = [0, 1, high, low, 2, 7]
+        if low < 0:
+            edges[4] = -1
+        return edges + [rng.randint(low, high), rng.randint(max(low, -99), 99), 3, max(low, -7)]
+    edges = [0.0, 1.0, -1.0, 2.5, -2.5, 1e10, -0.0, 0.1]
+    edges += [rng.uniform(-100, 100), rng.uniform(-3, 3)]
+    if dtype.kind == "c":
+        rng.shuffle(edges)
+        return [complex(x, edges[-1 - i]) for i, x in enumerate(edges)]
+    return [float(dtype.type(x)) for x in edges]
+
+
+def value_pairs(op, a, b, count=6):
+    """`count` operand pairs for an operator on two types, the same every time; NumPy scalars.
+
+    Left out: what Numba leaves undefined (shifts by the width and more, the least integer divided
+    by -1) or what differs with the target's pow.
+    """
+    rng = random.Random(f"{op} {a} {b}")
+    pairs = list(itertools.product(_numbers(a, rng), _numbers(b, rng)))
+    rng.shuffle(pairs)
+    out = []
+    for x, y in pairs:
+        if op in ("<<", ">>") and not 0 <= int(y) < 8:
+            continue
+        if op in ("/", "//", "%", "divmod0", "divmod1"):
+            if y == -1 and b in "biq":
+                continue
+            if "D" in (a, b) and y == 0:
+                continue
+        if op == "**" and (abs(y) > 9 or (a in "fdD" or b in "fdD") and abs(x) > 1e4):
+            continue
+        if op == "**" and x == 0 and (complex(y).real < 0 or isinstance(y, complex)):
+            continue
+        if op == "**" and b in "biq" and y < 0:
+            continue
+        out.append((x, y))
+        if len(out) == count:
+            break
+    return out
+
+
+def value_singles(expression, a):
+    rng = random.Random(f"{expression} {a}")
+    numbers = _numbers(a, rng)
+    if expression in ("round({})", "int({})"):
+        numbers = [x for x in numbers if isinstance(x, complex) or abs(x) < 2**62]
+        if a in "fd":
+            numbers += [0.5, 1.5, -0.5, 2.5, -3.5, 1e9]
+    return numbers
+
+
+def result_text(value):
+    """A result so that JSON keeps every bit: numbers as they are, the rest as text."""
+    if isinstance(value, bool | np.bool_):
+        return bool(value)
+    if isinstance(value, int | np.integer):
+        return int(value)
+    if isinstance(value, complex | np.complexfloating):
+        return [result_text(value.real), result_text(value.imag)]
+    value = float(value)
+    return value if np.isfinite(value) else repr(value)
+
+
+def result_value(text):
+    if isinstance(text, list):
+        return complex(result_value(text[0]), result_value(text[1]))
+    return float(text) if isinstance(text, str) else text
