@@ -175,6 +175,11 @@ def pretty(table, depth=0):
     return json.dumps(table, separators=(",", ":"))
 
 
+def write(recorded):
+    order = {key: recorded[key] for key in ("versions", "types", "values")}
+    rules.RECORDED.write_text(pretty(order) + "\n", encoding="utf-8")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--only", choices=["types", "values"], help="keep the rest of the file")
@@ -194,10 +199,11 @@ def main():
     }
     if args.only != "values":
         recorded["types"] = record_types(progress)
+        recorded.setdefault("values", {})
+        write(recorded)
     if args.only != "types":
         recorded["values"] = record_values(progress)
-    order = {key: recorded[key] for key in ("versions", "types", "values")}
-    rules.RECORDED.write_text(pretty(order) + "\n", encoding="utf-8")
+        write(recorded)
     print(f"{rules.RECORDED.stat().st_size // 1024} KB")
 
 

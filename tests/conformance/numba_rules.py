@@ -187,6 +187,8 @@ def value_pairs(op, a, b, count=6):
     pairs = list(itertools.product(_numbers(a, rng), _numbers(b, rng)))
     rng.shuffle(pairs)
     out = []
+    if op in ("<<", ">>", "&", "|", "^") and not {a, b} <= set("?biqBIQ"):
+        return out
     for x, y in pairs:
         if op in ("<<", ">>") and not 0 <= int(y) < 8:
             continue
