@@ -36,6 +36,10 @@ PyObject *binding_wrap(array *a);
 /* The calling thread's diagnostic as a Python exception (with position and hint in the user's
  * language); returns NULL. A pending Python exception is left as it is. */
 PyObject *binding_raise(void);
+/* What binding_raise is made of: the text, then place and hint (each may be "") on lines of their own. */
+PyObject *binding_raise_text(PyObject *type, const char *text, const char *place, const char *hint);
+bool binding_in_chinese(void);                      /* the user's language */
+PyObject *binding_exception_type(simt_status code); /* borrowed */
 /* `if (!binding_ok(array_add(...))) return NULL;` */
 static inline bool binding_ok(simt_status status) {
     if (__builtin_expect(status == SIMT_OK, 1)) return true;

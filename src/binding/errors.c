@@ -6,7 +6,7 @@
 #include <string.h>
 
 /* SIMT_LANG, else the locale; the same rule as simt._lang. */
-static bool user_reads_chinese(void) {
+bool binding_in_chinese(void) {
     static const char *const names[] = {"LC_ALL", "LC_MESSAGES", "LANG"};
     const char *asked = getenv("SIMT_LANG");
     if (asked && (strncasecmp(asked, "zh", 2) == 0 || strncasecmp(asked, "en", 2) == 0))
@@ -18,7 +18,7 @@ static bool user_reads_chinese(void) {
     return false;
 }
 
-static PyObject *exception_type(simt_status code) {
+PyObject *binding_exception_type(simt_status code) {
     switch (code) {
 #define ERROR(id, exception, hint_en, hint_zh) \
     case SIMT_ERR_##id:                        \
@@ -36,18 +36,24 @@ PyObject *binding_raise(void) {
         PyErr_SetNone(PyExc_KeyboardInterrupt);
         return NULL;
     }
-    bool zh = user_reads_chinese();
-    const char *hint = status_hint(diag->code, zh);
+    bool zh = binding_in_chinese();
     char place[300] = "";
     if (diag->file[0] && diag->line > 0)
-        snprintf(place, sizeof place, zh ? "\n位置: %s:%d" : "\nat %s:%d", diag->file, diag->line);
-    PyObject *text = PyUnicode_DecodeUTF8(diag->text, (Py_ssize_t)strlen(diag->text), "replace");
-    if (!text) return NULL;
-    PyObject *whole = PyUnicode_FromFormat("%U%s%s%s", text, place,
+        snprintf(place, sizeof place, zh ? "位置: %s:%d" : "at %s:%d", diag->file, diag->line);
+    return binding_raise_text(binding_exception_type(diag->code), diag->text, place,
+                              status_hint(diag->code, zh));
+}
+
+PyObject *binding_raise_text(PyObject *type, const char *text, const char *place,
+                             const char *hint) {
+    bool zh = binding_in_chinese();
+    PyObject *message = PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "replace");
+    if (!message) return NULL;
+    PyObject *whole = PyUnicode_FromFormat("%U%s%s%s%s", message, place[0] ? "\n" : "", place,
                                            hint[0] ? (zh ? "\n提示: " : "\nhint: ") : "", hint);
-    Py_DECREF(text);
+    Py_DECREF(message);
     if (!whole) return NULL;
-    PyErr_SetObject(exception_type(diag->code), whole);
+    PyErr_SetObject(type, whole);
     Py_DECREF(whole);
     return NULL;
 }

@@ -88,7 +88,8 @@ struct py_entity {
 typedef struct py_function {
     const char *name, *file;
     py_node *tree;       /* FUNCTION or LAMBDA */
-    py_entity *defaults; /* one per positional parameter; kind OBJECT with name NULL: no default */
+    py_entity *defaults; /* one per parameter (positional, then keyword-only); kind OBJECT with name
+                            NULL: no default */
     void *handle;
 } py_function;
 

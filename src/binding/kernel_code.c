@@ -1,0 +1,278 @@
+/* The ast node of a code object, in a text.
+ *
+ * A def: the lines from its first decorator to the next line that is not further in; parsed and compiled
+ * by themselves. A lambda: its line alone, if that is a statement. Where this does not give the
+ * function, the whole text is parsed. Several lambdas on a line are told apart by compiling each; two
+ * that compile to the same are the same.
+ */
+#include "binding/kernel_code.h"
+
+#include <string.h>
+
+typedef struct finder {
+    PyCodeObject *code;
+    const char *text; /* of the whole file */
+    size_t bytes;
+    bool lambda;
+} finder;
+
+void kernel_found_done(kernel_found *f) {
+    Py_CLEAR(f->node);
+    Py_CLEAR(f->owner);
+    PyMem_Free(f->text.lines);
+    f->text.lines = NULL;
+}
+
+/* ---- compiling ---- */
+
+/* A failed compilation means "not this text"; what is no fault of the text stays an exception. */
+static bool is_refusal(void) {
+    return PyErr_ExceptionMatches(PyExc_SyntaxError) || PyErr_ExceptionMatches(PyExc_ValueError) ||
+           PyErr_ExceptionMatches(PyExc_OverflowError) ||
+           PyErr_ExceptionMatches(PyExc_RecursionError);
+}
+
+/* A module as an ast object or as code; 1, 0 (refused) or -1. */
+static int compile_text(const finder *f, const char *text, bool tree, PyObject **out) {
+    PyCompilerFlags flags = {.cf_flags = (f->code->co_flags & PyCF_MASK) | PyCF_SOURCE_IS_UTF8 |
+                                         PyCF_IGNORE_COOKIE | (tree ? PyCF_ONLY_AST : 0),
+                             .cf_feature_version = PY_MINOR_VERSION};
+    *out = Py_CompileStringObject(text, f->code->co_filename, Py_file_input, &flags, -1);
+    if (*out) return 1;
+    if (!is_refusal()) return -1;
+    PyErr_Clear();
+    return 0;
+}
+
+/* A code object within `outer` that begins at `line` (0: anywhere) and does the same as ours; -1: an
+ * exception. */
+static bool has_code(const finder *f, PyCodeObject *outer, int line) {
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(outer->co_consts); i++) {
+        PyObject *item = PyTuple_GET_ITEM(outer->co_consts, i);
+        if (!PyCode_Check(item)) continue;
+        PyCodeObject *inner = (PyCodeObject *)item;
+        if ((!line || inner->co_firstlineno == line) &&
+            (kernel_code_equal(inner, f->code) || kernel_code_rewritten(inner, f->code)))
+            return true;
+        if (has_code(f, inner, line)) return true;
+    }
+    return false;
+}
+
+static int compiles_to_code(const finder *f, const char *text, int line) {
+    PyObject *module;
+    int status = compile_text(f, text, false, &module);
+    if (status <= 0) return status;
+    status = has_code(f, (PyCodeObject *)module, line);
+    Py_DECREF(module);
+    return status;
+}
+
+/* "def _(x, y):\n" with the free variables of the code, so that they are such in what is put inside. */
+static PyObject *wrapper(const finder *f) {
+    PyObject *names = PyCode_GetFreevars(f->code), *comma = PyUnicode_FromString(",");
+    PyObject *joined = names && comma ? PyUnicode_Join(comma, names) : NULL;
+    PyObject *text = joined ? PyUnicode_FromFormat("def _(%U):\n", joined) : NULL;
+    Py_XDECREF(names);
+    Py_XDECREF(comma);
+    Py_XDECREF(joined);
+    return text;
+}
+
+/* ---- the text ---- */
+
+/* Lines of f->text into `t`; t->text is the text that is parsed. */
+static bool split_lines(kernel_text *t) {
+    int n = 1;
+    for (const char *p = t->text; (p = memchr(p, '\n', (size_t)(t->text + t->bytes - p))); p++) n++;
+    t->lines = PyMem_New(const char *, n);
+    if (!t->lines) return PyErr_NoMemory(), false;
+    t->lines[0] = t->text;
+    t->nlines = 1;
+    for (const char *p = t->text; (p = memchr(p, '\n', (size_t)(t->text + t->bytes - p)));)
+        t->lines[t->nlines++] = ++p;
+    return true;
+}
+
+static const char *next_line(const finder *f, const char *line) {
+    const char *end = f->text + f->bytes, *stop = memchr(line, '\n', (size_t)(end - line));
+    return stop ? stop + 1 : end;
+}
+
+static size_t indentation(const char *line) { return strspn(line, " \t\f"); }
+
+static bool begins_def(const char *p) {
+    return (strncmp(p, "def", 3) == 0 && (p[3] == ' ' || p[3] == '\t' || p[3] == '\\')) ||
+           (strncmp(p, "async", 5) == 0 && (p[5] == ' ' || p[5] == '\t'));
+}
+
+/* Where the text of our function ends, as far as indentation tells; NULL: it does not begin here. */
+static const char *end_of_block(const finder *f, const char *begin) {
+    const char *end = f->text + f->bytes, *p = begin;
+    size_t indent = indentation(begin);
+    if (f->lambda) return next_line(f, begin);
+    if (begin[indent] != '@' && !begins_def(begin + indent)) return NULL;
+    while (p < end && !(indentation(p) == indent && begins_def(p + indent))) p = next_line(f, p);
+    if (p == end) return NULL;
+    const char *last = p;
+    for (p = next_line(f, p); p < end; p = next_line(f, p)) {
+        size_t inner = indentation(p);
+        if (p[inner] == '\n' || p[inner] == '#' || p[inner] == '\0') continue;
+        if (inner <= indent && !strchr(")]}", p[inner])) break;
+        last = p;
+    }
+    return next_line(f, last);
+}
+
+/* ---- nodes ---- */
+
+static long number_attribute(PyObject *o, const char *name) {
+    PyObject *value = PyObject_GetAttrString(o, name);
+    long number = value ? PyLong_AsLong(value) : -1;
+    PyErr_Clear();
+    Py_XDECREF(value);
+    return number;
+}
+
+/* The line where a node begins for Python: decorators count. */
+static long first_line(PyObject *node) {
+    long line = number_attribute(node, "lineno");
+    PyObject *list = PyObject_GetAttrString(node, "decorator_list");
+    if (!list) PyErr_Clear();
+    if (list && PyList_Check(list) && PyList_GET_SIZE(list))
+        line = number_attribute(PyList_GET_ITEM(list, 0), "lineno");
+    Py_XDECREF(list);
+    return line;
+}
+
+static bool is_class(PyObject *o, const char *name) {
+    const char *dot = strrchr(Py_TYPE(o)->tp_name, '.');
+    return strcmp(dot ? dot + 1 : Py_TYPE(o)->tp_name, name) == 0;
+}
+
+static bool is_wanted(const finder *f, PyObject *node) {
+    if (f->lambda) return is_class(node, "Lambda");
+    if (!is_class(node, "FunctionDef")) return false;
+    PyObject *name = PyObject_GetAttrString(node, "name");
+    bool same = name && PyUnicode_Check(name) && PyUnicode_Compare(name, f->code->co_name) == 0;
+    Py_XDECREF(name);
+    return same;
+}
+
+static bool collect(const finder *f, PyObject *node, long line, PyObject *list);
+
+static bool collect_field(const finder *f, PyObject *value, long line, PyObject *list) {
+    if (!PyList_Check(value)) return collect(f, value, line, list);
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(value); i++)
+        if (!collect(f, PyList_GET_ITEM(value, i), line, list)) return false;
+    return true;
+}
+
+/* Appends the functions that begin at `line`, in the order of the text. */
+static bool collect(const finder *f, PyObject *node, long line, PyObject *list) {
+    PyObject *fields =
+        PyObject_HasAttrString(node, "_fields") ? PyObject_GetAttrString(node, "_fields") : NULL;
+    if (!fields || !PyTuple_Check(fields)) { /* a string, a number, None */
+        Py_XDECREF(fields);
+        return true;
+    }
+    long begin = first_line(node), end = number_attribute(node, "end_lineno");
+    bool done = true;
+    if (begin < 0 || end < 0 || (begin <= line && line <= end)) {
+        if (begin == line && is_wanted(f, node)) done = PyList_Append(list, node) == 0;
+        if (done && Py_EnterRecursiveCall(" while looking for a kernel's source")) done = false;
+        for (Py_ssize_t i = 0; done && i < PyTuple_GET_SIZE(fields); i++) {
+            PyObject *value = PyObject_GetAttr(node, PyTuple_GET_ITEM(fields, i));
+            if (value) done = collect_field(f, value, line, list);
+            if (!value) PyErr_Clear();
+            Py_XDECREF(value);
+        }
+        if (done) Py_LeaveRecursiveCall();
+    }
+    Py_DECREF(fields);
+    return done;
+}
+
+/* ---- one parsed text ---- */
+
+/* Does this lambda, compiled by itself, do what ours does? */
+static int is_our_lambda(const finder *f, PyObject *node, const kernel_text *t) {
+    long line = number_attribute(node, "lineno"), last = number_attribute(node, "end_lineno");
+    if (line < 1 || last > t->nlines) return 0;
+    const char *begin = t->lines[line - 1] + number_attribute(node, "col_offset");
+    const char *end = t->lines[last - 1] + number_attribute(node, "end_col_offset");
+    if (end < begin || end > t->text + t->bytes) return 0;
+    PyObject *head = wrapper(f);
+    PyObject *body = PyUnicode_DecodeUTF8(begin, end - begin, "replace");
+    PyObject *text = head && body ? PyUnicode_FromFormat("%U return (%U\n)\n", head, body) : NULL;
+    const char *utf8 = text ? PyUnicode_AsUTF8(text) : NULL;
+    int status = utf8 ? compiles_to_code(f, utf8, 2) : -1;
+    Py_XDECREF(head);
+    Py_XDECREF(body);
+    Py_XDECREF(text);
+    return status;
+}
+
+/* The function at `line` of the parsed text into out->node; out->text is set and split. */
+static int find_node(const finder *f, long line, kernel_found *out) {
+    PyObject *module;
+    int status = compile_text(f, out->text.text, true, &module);
+    if (status <= 0) return status;
+    PyObject *list = PyList_New(0);
+    status = list && collect(f, module, line, list) ? 0 : -1;
+    for (Py_ssize_t i = 0; status == 0 && i < PyList_GET_SIZE(list); i++) {
+        PyObject *node = PyList_GET_ITEM(list, i);
+        status = f->lambda ? is_our_lambda(f, node, &out->text)
+                           : compiles_to_code(f, out->text.text, (int)line);
+        if (status == 1) out->node = Py_NewRef(node);
+    }
+    Py_XDECREF(list);
+    Py_DECREF(module);
+    return status;
+}
+
+/* Takes `text` (str or NULL). The text's line 1 is line 1 + shift of the file. */
+static int find_in(const finder *f, PyObject *text, int shift, kernel_found *out) {
+    memset(out, 0, sizeof *out);
+    out->owner = text;
+    Py_ssize_t bytes = 0;
+    out->text.text = text ? PyUnicode_AsUTF8AndSize(text, &bytes) : NULL;
+    out->text.bytes = (size_t)bytes;
+    out->text.shift = shift;
+    int status = out->text.text && split_lines(&out->text) ? 0 : -1;
+    if (status == 0) status = find_node(f, f->code->co_firstlineno - shift, out);
+    if (status <= 0) kernel_found_done(out);
+    return status;
+}
+
+static int find_in_block(const finder *f, kernel_found *out) {
+    const char *begin = f->text, *end = f->text + f->bytes;
+    for (int line = 1; line < f->code->co_firstlineno && begin < end; line++)
+        begin = next_line(f, begin);
+    if (begin == end) return 0;
+    const char *stop = end_of_block(f, begin);
+    if (!stop) return 0;
+    PyObject *block = PyUnicode_DecodeUTF8(begin, stop - begin, NULL);
+    bool wrapped = indentation(begin) > 0;
+    if (block && wrapped) {
+        PyObject *head = wrapper(f);
+        Py_SETREF(block, head ? PyUnicode_Concat(head, block) : NULL);
+        Py_XDECREF(head);
+    }
+    return find_in(f, block, f->code->co_firstlineno - 1 - wrapped, out);
+}
+
+int kernel_code_find(PyObject *text, PyCodeObject *code, kernel_found *out) {
+    Py_ssize_t bytes;
+    finder f = {.code = code,
+                .lambda = PyUnicode_CompareWithASCIIString(code->co_name, "<lambda>") == 0};
+    f.text = PyUnicode_AsUTF8AndSize(text, &bytes);
+    if (!f.text) { /* lone surrogates */
+        PyErr_Clear();
+        return 0;
+    }
+    f.bytes = (size_t)bytes;
+    if (code->co_firstlineno < 1) return 0;
+    int status = find_in_block(&f, out);
+    return status == 0 ? find_in(&f, Py_NewRef(text), 0, out) : status;
+}

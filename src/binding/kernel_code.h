@@ -1,0 +1,24 @@
+/* Inside the kernel files of the binding: the ast node of a code object, in a text. */
+#ifndef SIMT_BINDING_KERNEL_CODE_H
+#define SIMT_BINDING_KERNEL_CODE_H
+
+#include "binding/kernel_tree.h"
+
+typedef struct kernel_found {
+    PyObject *node; /* a FunctionDef or Lambda of _ast */
+    kernel_text text;
+    PyObject *owner; /* of the text */
+} kernel_found;
+
+/* 1: found, and it compiles to what `code` is; 0: it is not in this text; -1: exception. */
+int kernel_code_find(PyObject *text, PyCodeObject *code, kernel_found *out);
+void kernel_found_done(kernel_found *f);
+
+/* kernel_compare.c: do two code objects do the same? Names, constants and instructions are compared, not
+ * positions and file names. */
+bool kernel_code_equal(PyCodeObject *a, PyCodeObject *b);
+/* `changed` may be `plain` after pytest's rewriting of assert statements: same parameters, names and
+ * constants (a weaker test, for kernels with assert in test modules). */
+bool kernel_code_rewritten(PyCodeObject *plain, PyCodeObject *changed);
+
+#endif

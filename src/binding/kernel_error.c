@@ -1,0 +1,103 @@
+/* Errors of kernels: file:line:column, the user's line and a caret under the column. */
+#include "binding/kernel_tree.h"
+
+#include <string.h>
+
+/* Line `number` of a file as text without its end; NULL when it is not to be had (no exception). */
+static PyObject *line_of_file(const char *file, int number) {
+    PyObject *filename = PyUnicode_DecodeFSDefault(file), *line = NULL;
+    bool done = filename == NULL;
+    for (int attempt = 0; !done && !line; attempt++) {
+        PyObject *text = kernel_text_load(filename, NULL, attempt, &done);
+        if (!text) continue;
+        Py_ssize_t bytes, left = number - 1;
+        const char *p = PyUnicode_AsUTF8AndSize(text, &bytes), *end = p ? p + bytes : NULL;
+        while (p && left > 0 && (p = memchr(p, '\n', (size_t)(end - p)))) p++, left--;
+        if (p && left == 0 && p < end) {
+            const char *stop = memchr(p, '\n', (size_t)(end - p));
+            line = PyUnicode_DecodeUTF8(p, (stop ? stop : end) - p, "replace");
+        }
+        Py_DECREF(text);
+    }
+    Py_XDECREF(filename);
+    PyErr_Clear();
+    return line;
+}
+
+/* Characters that fill two columns of a terminal: Chinese, Japanese, Korean, full-width forms. */
+static bool is_wide(Py_UCS4 c) {
+    return (c >= 0x1100 && c <= 0x115F) || (c >= 0x2E80 && c <= 0xA4CF) ||
+           (c >= 0xAC00 && c <= 0xD7A3) || (c >= 0xF900 && c <= 0xFAFF) ||
+           (c >= 0xFE30 && c <= 0xFE6F) || (c >= 0xFF00 && c <= 0xFF60) ||
+           (c >= 0xFFE0 && c <= 0xFFE6) || (c >= 0x1F300 && c <= 0x1FAFF) ||
+           (c >= 0x20000 && c <= 0x3FFFD);
+}
+
+/* "    x = y\n        ^" with the line's own indentation taken off. */
+static bool add_line(PyObject *line, int column, strbuf *out) {
+    Py_ssize_t length = PyUnicode_GET_LENGTH(line), first = 0;
+    while (first < length && Py_UNICODE_ISSPACE(PyUnicode_READ_CHAR(line, first))) first++;
+    PyObject *shown = PyUnicode_Substring(line, first, length);
+    const char *text = shown ? PyUnicode_AsUTF8(shown) : NULL;
+    if (text) strbuf_printf(out, "\n    %s", text);
+    if (text && column > first && column <= length + 1) {
+        strbuf_puts(out, "\n    ");
+        for (Py_ssize_t i = first; i < column - 1; i++)
+            strbuf_puts(out, is_wide(PyUnicode_READ_CHAR(line, i)) ? "  " : " ");
+        strbuf_puts(out, "^");
+    }
+    Py_XDECREF(shown);
+    return text != NULL;
+}
+
+PyObject *kernel_source_line(const char *file, int line) {
+    PyObject *source = line_of_file(file, line);
+    strbuf out;
+    strbuf_init(&out);
+    strbuf_printf(&out, "%s:%d", file, line);
+    if (source && !add_line(source, 0, &out)) PyErr_Clear();
+    Py_XDECREF(source);
+    PyObject *text =
+        out.failed ? PyErr_NoMemory()
+                   : PyUnicode_DecodeUTF8(strbuf_text(&out), (Py_ssize_t)out.length, "replace");
+    strbuf_deinit(&out);
+    return text;
+}
+
+/* numba's TypingError; a TypeError too, so that a program may catch either. New reference. */
+static PyObject *typing_error(void) {
+    PyObject *module = PyImport_ImportModule("simt.numba.core.errors");
+    PyObject *type = module ? PyObject_GetAttrString(module, "TypingError") : NULL;
+    Py_XDECREF(module);
+    if (type) return type;
+    PyErr_Clear();
+    return Py_NewRef(PyExc_TypeError);
+}
+
+/* "at file:line:column", the line, the caret; nothing when the position is not known. */
+static void add_place(const simt_diag *diag, strbuf *out) {
+    if (!diag->file[0] || diag->line <= 0) return;
+    strbuf_printf(out, binding_in_chinese() ? "位置: %s:%d" : "at %s:%d", diag->file, diag->line);
+    if (diag->column > 0) strbuf_printf(out, ":%d", diag->column);
+    PyObject *source = line_of_file(diag->file, diag->line);
+    if (source && !add_line(source, diag->column, out)) PyErr_Clear();
+    Py_XDECREF(source);
+}
+
+PyObject *kernel_raise(void) {
+    if (PyErr_Occurred() || status_get()->code == SIMT_ERR_INTERRUPT) return binding_raise();
+    simt_diag diag = *status_get(); /* what is imported below may record failures of its own */
+    strbuf place;
+    strbuf_init(&place);
+    add_place(&diag, &place);
+    PyObject *type = diag.code == SIMT_ERR_TYPING ? typing_error()
+                                                  : Py_NewRef(binding_exception_type(diag.code));
+    if (place.failed)
+        PyErr_NoMemory();
+    else
+        binding_raise_text(type, diag.text, strbuf_text(&place),
+                           status_hint(diag.code, binding_in_chinese()));
+    Py_DECREF(type);
+    strbuf_deinit(&place);
+    return NULL;
+}

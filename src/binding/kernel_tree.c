@@ -1,0 +1,346 @@
+/* CPython's ast objects -> the front end's tree: a generic copy by the rows of ast.def, and its printed
+ * form for the tests.
+ *
+ * In: an object of one of `_ast`'s classes and the text it was parsed from. Out: nodes in an arena, with
+ * lines of the user's file and columns in characters, both from 1 (ast has columns in UTF-8 bytes from
+ * 0); an end column is one past the last character.
+ */
+#include "binding/kernel_tree.h"
+
+#include <string.h>
+
+#define MAX_DEPTH 1000 /* of nested nodes: the front end recurses too */
+
+enum { SLOTS = 7, OPERATOR_BASE = PY_KIND_COUNT };
+
+/* Made at the first kernel: class object -> kind, or OPERATOR_BASE + operator; the attributes' names. */
+static PyObject *class_map;
+static PyObject *slot_names[PY_KIND_COUNT][SLOTS];
+static PyObject *position_names[4], *op_name, *ops_name, *value_name;
+
+typedef struct copier {
+    const kernel_text *text;
+    arena *mem;
+    int depth;
+} copier;
+
+static bool add_class(PyObject *module, const char *name, long number) {
+    PyObject *cls = PyObject_GetAttrString(module, name);
+    PyObject *value = cls ? PyLong_FromLong(number) : NULL;
+    bool done = value && PyDict_SetItem(class_map, cls, value) == 0;
+    Py_XDECREF(value);
+    Py_XDECREF(cls);
+    return done;
+}
+
+static bool fill_tables(PyObject *module) {
+    for (int kind = 0; kind < PY_UNSUPPORTED; kind++) {
+        const py_kind_info *row = &py_kind_table[kind];
+        const char *names[SLOTS] = {row->a,     row->b,     row->c,   row->list,
+                                    row->list2, row->list3, row->name};
+        for (int s = 0; s < SLOTS; s++)
+            if (names[s][0] && !(slot_names[kind][s] = PyUnicode_InternFromString(names[s])))
+                return false;
+        if (!add_class(module, row->cls, kind)) return false;
+    }
+    for (int op = 1; op < PY_OPERATOR_COUNT; op++)
+        if (!add_class(module, py_operator_class[op], OPERATOR_BASE + op)) return false;
+    static const char *const positions[] = {"lineno", "col_offset", "end_lineno", "end_col_offset"};
+    for (int i = 0; i < 4; i++)
+        if (!(position_names[i] = PyUnicode_InternFromString(positions[i]))) return false;
+    op_name = PyUnicode_InternFromString("op");
+    ops_name = PyUnicode_InternFromString("ops");
+    value_name = PyUnicode_InternFromString("value");
+    return op_name && ops_name && value_name;
+}
+
+static bool prepare(void) {
+    if (class_map) return true;
+    PyObject *module = PyImport_ImportModule("_ast");
+    class_map = module ? PyDict_New() : NULL;
+    if (class_map && !fill_tables(module)) Py_CLEAR(class_map);
+    Py_XDECREF(module);
+    return class_map != NULL;
+}
+
+/* The kind or operator of an ast object; PY_UNSUPPORTED when there is no row. */
+static int number_of(PyObject *o) {
+    PyObject *number = PyDict_GetItemWithError(class_map, (PyObject *)Py_TYPE(o));
+    return number ? (int)PyLong_AsLong(number) : PY_UNSUPPORTED;
+}
+
+static py_operator operator_of(PyObject *o) {
+    int number = number_of(o);
+    return number > OPERATOR_BASE ? (py_operator)(number - OPERATOR_BASE) : PY_OP_NONE;
+}
+
+/* ---- positions ---- */
+
+/* The column in characters, from 1, of a byte offset in a line of the text. */
+static uint32_t character_column(const kernel_text *t, long line, long offset) {
+    if (line < 1 || line > t->nlines) return (uint32_t)offset + 1;
+    const char *p = t->lines[line - 1], *limit = t->text + t->bytes;
+    uint32_t column = 1;
+    for (long i = 0; i < offset && p + i < limit; i++)
+        column += ((unsigned char)p[i] & 0xC0) != 0x80; /* not a continuation byte */
+    return column;
+}
+
+static bool copy_position(copier *c, PyObject *o, py_node *node) {
+    long values[4];
+    for (int i = 0; i < 4; i++) {
+        PyObject *value = PyObject_GetAttr(o, position_names[i]);
+        if (!value) { /* `arguments` and some others have none */
+            if (!PyErr_ExceptionMatches(PyExc_AttributeError)) return false;
+            PyErr_Clear();
+            return true;
+        }
+        values[i] = PyLong_AsLong(value);
+        Py_DECREF(value);
+        if (values[i] == -1 && PyErr_Occurred()) return false;
+    }
+    node->line = (uint32_t)(values[0] + c->text->shift);
+    node->column = character_column(c->text, values[0], values[1]);
+    node->end_line = (uint32_t)(values[2] + c->text->shift);
+    node->end_column = character_column(c->text, values[2], values[3]);
+    return true;
+}
+
+/* ---- constants ---- */
+
+static void integer_constant(PyObject *o, py_constant *out) {
+    int overflow;
+    out->integer = PyLong_AsLongLongAndOverflow(o, &overflow);
+    out->kind = PY_VALUE_INT;
+    if (!overflow) return;
+    out->kind = PY_VALUE_BIG_INT;
+    out->integer = 0;
+    if (overflow < 0) return;
+    uint64_t value = PyLong_AsUnsignedLongLong(o);
+    if (PyErr_Occurred()) {
+        PyErr_Clear();
+        return;
+    }
+    out->kind = PY_VALUE_UINT;
+    out->unsigned_integer = value;
+}
+
+bool kernel_to_constant(PyObject *o, arena *mem, py_constant *out) {
+    memset(out, 0, sizeof *out);
+    out->kind = PY_VALUE_OTHER;
+    if (o == Py_None) {
+        out->kind = PY_VALUE_NONE;
+    } else if (PyBool_Check(o)) {
+        out->kind = PY_VALUE_BOOL;
+        out->boolean = o == Py_True;
+    } else if (PyLong_Check(o)) {
+        integer_constant(o, out);
+    } else if (PyFloat_Check(o)) {
+        out->kind = PY_VALUE_FLOAT;
+        out->real = PyFloat_AS_DOUBLE(o);
+    } else if (PyComplex_Check(o)) {
+        out->kind = PY_VALUE_COMPLEX;
+        out->real = PyComplex_RealAsDouble(o);
+        out->imaginary = PyComplex_ImagAsDouble(o);
+    } else if (PyUnicode_Check(o)) {
+        const char *text = PyUnicode_AsUTF8(o);
+        if (!text) { /* lone surrogates have no UTF-8 */
+            PyErr_Clear();
+            return true;
+        }
+        out->kind = PY_VALUE_STRING;
+        out->text = arena_strdup(mem, text);
+        if (!out->text) return PyErr_NoMemory(), false;
+    } else if (o == Py_Ellipsis) {
+        out->kind = PY_VALUE_ELLIPSIS;
+    }
+    return true;
+}
+
+/* ---- the copy ---- */
+
+static bool copy_node(copier *c, PyObject *o, py_node **out);
+
+static bool copy_child(copier *c, PyObject *o, PyObject *name, py_node **out) {
+    if (!name) return true;
+    PyObject *child = PyObject_GetAttr(o, name);
+    bool done = child && (child == Py_None || copy_node(c, child, out));
+    Py_XDECREF(child);
+    return done;
+}
+
+static bool copy_list(copier *c, PyObject *o, PyObject *name, py_list *out) {
+    if (!name) return true;
+    PyObject *list = PyObject_GetAttr(o, name);
+    if (!list) return false;
+    bool done = PyList_Check(list);
+    if (!done) PyErr_SetString(PyExc_TypeError, "an ast node with a field that is not a list");
+    Py_ssize_t n = done ? PyList_GET_SIZE(list) : 0;
+    if (n) {
+        out->items = ARENA_ARRAY(c->mem, py_node *, n);
+        out->count = (uint32_t)n;
+        if (!out->items) done = (PyErr_NoMemory(), false);
+    }
+    for (Py_ssize_t i = 0; done && i < n; i++) {
+        PyObject *item = PyList_GET_ITEM(list, i);
+        done = item == Py_None || copy_node(c, item, &out->items[i]);
+    }
+    Py_DECREF(list);
+    return done;
+}
+
+static bool copy_name(copier *c, PyObject *o, PyObject *name, const char **out) {
+    if (!name) return true;
+    PyObject *value = PyObject_GetAttr(o, name);
+    if (!value) return false;
+    bool done = true;
+    if (value != Py_None) { /* a keyword without name: f(**x) */
+        const char *text = PyUnicode_AsUTF8(value);
+        *out = text ? arena_strdup(c->mem, text) : NULL;
+        done = *out != NULL;
+        if (text && !done) PyErr_NoMemory();
+    }
+    Py_DECREF(value);
+    return done;
+}
+
+static bool copy_operators(copier *c, PyObject *o, py_node *node) {
+    PyObject *list = PyObject_GetAttr(o, ops_name);
+    if (!list) return false;
+    Py_ssize_t n = PyList_Check(list) ? PyList_GET_SIZE(list) : 0;
+    uint8_t *ops = ARENA_ARRAY(c->mem, uint8_t, n + 1);
+    if (!ops) PyErr_NoMemory();
+    for (Py_ssize_t i = 0; ops && i < n; i++)
+        ops[i] = (uint8_t)operator_of(PyList_GET_ITEM(list, i));
+    node->ops = ops;
+    Py_DECREF(list);
+    return ops != NULL;
+}
+
+/* What a row of ast.def does not say: operators and values. */
+static bool copy_extras(copier *c, PyObject *o, py_node *node) {
+    switch (node->kind) {
+    case PY_BOOL_OP:
+    case PY_BIN_OP:
+    case PY_UNARY_OP:
+    case PY_AUG_ASSIGN: {
+        PyObject *op = PyObject_GetAttr(o, op_name);
+        if (!op) return false;
+        node->op = (uint8_t)operator_of(op);
+        Py_DECREF(op);
+        return true;
+    }
+    case PY_COMPARE: return copy_operators(c, o, node);
+    case PY_CONSTANT: {
+        PyObject *value = PyObject_GetAttr(o, value_name);
+        bool done = value && kernel_to_constant(value, c->mem, &node->value);
+        Py_XDECREF(value);
+        return done;
+    }
+    default: return true;
+    }
+}
+
+static bool copy_slots(copier *c, PyObject *o, py_node *node) {
+    PyObject **names = slot_names[node->kind];
+    return copy_child(c, o, names[0], &node->a) && copy_child(c, o, names[1], &node->b) &&
+           copy_child(c, o, names[2], &node->c) && copy_list(c, o, names[3], &node->list) &&
+           copy_list(c, o, names[4], &node->list2) && copy_list(c, o, names[5], &node->list3) &&
+           copy_name(c, o, names[6], &node->name);
+}
+
+static bool copy_node(copier *c, PyObject *o, py_node **out) {
+    if (c->depth >= MAX_DEPTH) {
+        PyErr_SetString(PyExc_RecursionError, "the kernel's source is nested too deeply");
+        return false;
+    }
+    py_node *node = *out = ARENA_NEW(c->mem, py_node);
+    if (!node) return PyErr_NoMemory(), false;
+    int number = number_of(o);
+    node->kind = (uint8_t)(number < PY_UNSUPPORTED ? number : PY_UNSUPPORTED);
+    if (!copy_position(c, o, node)) return false;
+    if (node->kind == PY_UNSUPPORTED) {
+        const char *name = strrchr(Py_TYPE(o)->tp_name, '.');
+        node->name = arena_strdup(c->mem, name ? name + 1 : Py_TYPE(o)->tp_name);
+        if (!node->name) PyErr_NoMemory();
+        return node->name != NULL;
+    }
+    c->depth++;
+    bool done = copy_slots(c, o, node) && copy_extras(c, o, node);
+    c->depth--;
+    return done;
+}
+
+py_node *kernel_tree_copy(PyObject *ast_node, const kernel_text *text, arena *mem) {
+    if (!prepare()) return NULL;
+    copier c = {.text = text, .mem = mem};
+    py_node *root = NULL;
+    return copy_node(&c, ast_node, &root) ? root : NULL;
+}
+
+/* ---- the printed form ---- */
+
+void kernel_constant_print(const py_constant *c, strbuf *out) {
+    switch (c->kind) {
+    case PY_VALUE_NONE: strbuf_puts(out, "None"); break;
+    case PY_VALUE_BOOL: strbuf_puts(out, c->boolean ? "True" : "False"); break;
+    case PY_VALUE_INT: strbuf_printf(out, "int:%lld", (long long)c->integer); break;
+    case PY_VALUE_UINT:
+        strbuf_printf(out, "uint:%llu", (unsigned long long)c->unsigned_integer);
+        break;
+    case PY_VALUE_BIG_INT: strbuf_puts(out, "big"); break;
+    case PY_VALUE_FLOAT: strbuf_printf(out, "float:%.17g", c->real); break;
+    case PY_VALUE_COMPLEX: strbuf_printf(out, "complex:%.17g,%.17g", c->real, c->imaginary); break;
+    case PY_VALUE_STRING:
+        strbuf_puts(out, "str:");
+        for (const char *p = c->text; *p; p++) strbuf_printf(out, "%02x", (unsigned char)*p);
+        break;
+    case PY_VALUE_ELLIPSIS: strbuf_puts(out, "..."); break;
+    case PY_VALUE_OTHER: strbuf_puts(out, "other"); break;
+    }
+}
+
+static void print_child(const char *slot, const py_node *child, strbuf *out) {
+    if (!slot[0]) return;
+    strbuf_printf(out, " ");
+    kernel_tree_print(child, out);
+}
+
+static void print_list(const char *slot, const py_list *list, strbuf *out) {
+    if (!slot[0]) return;
+    strbuf_puts(out, " [");
+    for (uint32_t i = 0; i < list->count; i++) {
+        if (i) strbuf_puts(out, " ");
+        kernel_tree_print(list->items[i], out);
+    }
+    strbuf_puts(out, "]");
+}
+
+void kernel_tree_print(const py_node *node, strbuf *out) {
+    if (!node) {
+        strbuf_puts(out, "-");
+        return;
+    }
+    const py_kind_info *row = &py_kind_table[node->kind];
+    strbuf_printf(out, "(%s", node->kind == PY_UNSUPPORTED ? "?" : row->cls);
+    if (node->line)
+        strbuf_printf(out, "@%u:%u-%u:%u", node->line, node->column, node->end_line,
+                      node->end_column);
+    if (node->op) strbuf_printf(out, " %s", py_operator_class[node->op]);
+    if (node->kind == PY_COMPARE)
+        for (uint32_t i = 0; i < node->list.count; i++)
+            strbuf_printf(out, " %s", py_operator_class[node->ops[i]]);
+    if (node->kind == PY_UNSUPPORTED || row->name[0])
+        strbuf_printf(out, " %s", node->name ? node->name : "-");
+    if (node->kind == PY_CONSTANT) {
+        strbuf_puts(out, " ");
+        kernel_constant_print(&node->value, out);
+    }
+    print_child(row->a, node->a, out);
+    print_child(row->b, node->b, out);
+    print_child(row->c, node->c, out);
+    print_list(row->list, &node->list, out);
+    print_list(row->list2, &node->list2, out);
+    print_list(row->list3, &node->list3, out);
+    strbuf_puts(out, ")");
+}
