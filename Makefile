@@ -1,7 +1,7 @@
 # simt: `make run` trains the tutorial's PyTorch program on real MNIST, `make test` runs the tests.
 # Both do all their set-up from a clean clone (private .venv, build). See CONTRIBUTING.md.
 #   make test T=name   the tests whose name or file contains `name`
-#   make check         format, lint, layers, size, and the tests once more under ASan + UBSan
+#   make check         format, lint, layers, size, the wheel, and the tests once more under ASan + UBSan
 #   make bench         speed against other libraries, in turns
 #   make build         the development build, linked into python/simt (use with PYTHONPATH=python)
 #   make format        formats C and Python; make coverage: regenerates docs/coverage
@@ -21,7 +21,7 @@ SELECT = $(if $(T),$(if $(findstring /,$(T)),$(T),tests -k "$(T)"),tests)
 ASAN_LIB = $(shell $${CC:-cc} -print-file-name=libasan.so)
 
 .PHONY: run test check bench build format coverage install clean \
-        check-format check-lint check-static check-layers check-size check-sanitize
+        check-format check-lint check-static check-layers check-size check-wheel check-sanitize
 
 run: install
 	.venv/bin/simt run examples/mnist_pytorch.py
@@ -29,7 +29,7 @@ run: install
 test: build
 	PYTHONPATH="$(CURDIR)/python" $(PY) $(PYTEST) $(SELECT)
 
-check: check-format check-lint check-layers check-static check-size check-sanitize
+check: check-format check-lint check-layers check-static check-size check-wheel check-sanitize
 
 bench: install
 	@if [ -f bench/run.py ]; then $(PY) bench/run.py $(ARGS); else echo "bench: not there yet"; fi
@@ -72,6 +72,10 @@ check-layers: .venv/.ready
 
 check-size: .venv/.ready
 	@$(PY) tools/check_size.py --wheel
+
+# Installs what check-size built into an environment without a compiler and runs programs there.
+check-wheel: .venv/.ready
+	@$(PY) tools/try_wheel.py
 
 check-sanitize: .venv/.ready
 	@[ -f build-asan/build.ninja ] || .venv/bin/meson setup build-asan \

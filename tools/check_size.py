@@ -48,13 +48,19 @@ def package_bytes(root):
     return total
 
 
+def build_wheel(root, folder):
+    """The path of the wheel, built into folder (incrementally, in build-release)."""
+    command = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--no-build-isolation"]
+    command += ["--config-settings=build-dir=build-release", "-w", folder, "."]
+    subprocess.run(command, cwd=root, check=True, stdin=subprocess.DEVNULL)
+    (path,) = glob.glob(os.path.join(folder, "*.whl"))
+    return path
+
+
 def wheel_bytes(root):
-    """(bytes of the wheel, bytes of its files unpacked); builds it in build-release."""
+    """(bytes of the wheel, bytes of its files unpacked)."""
     with tempfile.TemporaryDirectory() as folder:
-        command = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--no-build-isolation"]
-        command += ["--config-settings=build-dir=build-release", "-w", folder, "."]
-        subprocess.run(command, cwd=root, check=True, stdin=subprocess.DEVNULL)
-        (path,) = glob.glob(os.path.join(folder, "*.whl"))
+        path = build_wheel(root, folder)
         with zipfile.ZipFile(path) as wheel:
             unpacked = sum(info.file_size for info in wheel.infolist())
         return os.path.getsize(path), unpacked
