@@ -184,7 +184,7 @@ def _prepare(options):
     if kind == "-c":
         _set_path("")
         _new_main()
-        return lambda: compile(target + "\n", "<string>", "exec", dont_inherit=True)
+        return lambda: _command_code(target)
     if kind == "-":
         source = sys.stdin.buffer.read() if sys.stdin is not None else b""
         _set_path("")
@@ -205,6 +205,18 @@ def _prepare(options):
 
     main.__loader__ = SourceFileLoader("__main__", path)
     return lambda: compile(source, path, "exec", dont_inherit=True)
+
+
+def _command_code(source):
+    """The code of python -c; from Python 3.13 on its tracebacks show the lines."""
+    code = compile(source + "\n", "<string>", "exec", dont_inherit=True)
+    if sys.version_info >= (3, 13):
+        import linecache
+
+        register = getattr(linecache, "_register_code", None)
+        if register is not None:
+            register(code, source, "<string>")
+    return code
 
 
 def _run_module(options):
