@@ -15,6 +15,8 @@ typedef struct backend {
     const char *name;
     /* Required. `f` is verified and optimised and stays the caller's; *out is the caller's to destroy. */
     simt_status (*compile)(const ir_func *f, const backend_options *options, code **out);
+    /* Optional: appends a listing of the code, for SIMT_DUMP=asm. */
+    void (*print)(const code *c, strbuf *out);
     /* Optional: whether an op on operands of this type has code. NULL: all. */
     bool (*supports)(ir_op op, ir_type type);
 } backend;

@@ -214,6 +214,32 @@ static PyObject *ir_run(PyObject *self, PyObject *positional, PyObject *named) {
     return result;
 }
 
+/* ir_listing(text, block) -> the vm's decoded code */
+static PyObject *ir_listing(PyObject *self, PyObject *args) {
+    const char *text;
+    PyObject *block, *result = NULL;
+    backend_options b = {0};
+    ir_func *f = NULL;
+    code *c = NULL;
+    if (!PyArg_ParseTuple(args, "sO", &text, &block) || !read_dims(block, b.block)) return NULL;
+    simt_status status = ir_parse(text, &f);
+    if (status == SIMT_OK) status = prepare(f, true, false);
+    if (status == SIMT_OK) status = backend_vm.compile(f, &b, &c);
+    if (status == SIMT_OK) {
+        strbuf listing;
+        strbuf_init(&listing);
+        backend_vm.print(c, &listing);
+        result = PyUnicode_FromString(strbuf_text(&listing));
+        strbuf_deinit(&listing);
+        c->destroy(c);
+    } else {
+        binding_raise();
+    }
+    if (f != NULL) ir_func_free(f);
+    (void)self;
+    return result;
+}
+
 /* memory_probe(bytes) -> (address, address of a second take after giving back, in use, cached) of a device. */
 static PyObject *memory_probe(PyObject *self, PyObject *argument) {
     size_t bytes = PyLong_AsSize_t(argument);
@@ -252,6 +278,7 @@ static PyObject *memory_ns(PyObject *self, PyObject *argument) {
 static PyMethodDef methods[] = {
     {"ir_run", (PyCFunction)(void (*)(void))ir_run, METH_VARARGS | METH_KEYWORDS,
      "Compiles and launches printed IR (for tests)."},
+    {"ir_listing", ir_listing, METH_VARARGS, "The vm's code of printed IR (for tests)."},
     {"memory_probe", memory_probe, METH_O,
      "Takes, gives back and takes device memory (for tests)."},
     {"memory_ns", memory_ns, METH_O, "Time of taking and giving back device memory (for tests)."},

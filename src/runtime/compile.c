@@ -2,7 +2,7 @@
  *
  * In: a function of a front end or of the graph. Out: a counted kernel, from the cache where an equal
  * function was compiled before. SIMT_VERIFY=1 (and every debug build) verifies between the passes;
- * SIMT_DUMP=ir,opt,asm shows stages: the function as it came, after each pass, and the back end's name.
+ * SIMT_DUMP=ir,opt,asm shows stages: the function as it came, after each pass, the back end's listing.
  */
 #include "opt/opt.h"
 #include "runtime/internal.h"
@@ -10,11 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void dump(simt_runtime *rt, const char *stage, const ir_func *f) {
-    if (rt->dump == NULL) return;
+static void dump(simt_runtime *rt, dump_kind kind, const char *stage, const ir_func *f,
+                 const code *c) {
+    if (rt->dump == NULL || (rt->dump_kinds & kind) == 0) return;
     strbuf text;
     strbuf_init(&text);
     if (f != NULL) ir_print(f, &text);
+    if (c != NULL && rt->backend->print != NULL) rt->backend->print(c, &text);
     rt->dump(rt->dump_context, stage, strbuf_text(&text));
     strbuf_deinit(&text);
 }
@@ -25,7 +27,7 @@ static simt_status optimise_shown(simt_runtime *rt, ir_func *f, const opt_option
     if (default_on || (opt_##id == opt_contract && o->contract)) { \
         SIMT_TRY(opt_##id(f));                                     \
         if (o->verify) SIMT_TRY(ir_verify(f));                     \
-        dump(rt, #id, f);                                          \
+        dump(rt, DUMP_OPT, #id, f, NULL);                          \
     }
 #include "opt/passes.def"
 #undef PASS
@@ -36,15 +38,15 @@ static simt_status compile(simt_runtime *rt, ir_func *f, const runtime_compile_o
                            code **out) {
     opt_options o = {.contract = options->contract, .verify = rt->verify};
     backend_options b = {.block = {options->block[0], options->block[1], options->block[2]}};
-    dump(rt, "ir", f);
+    dump(rt, DUMP_IR, "ir", f, NULL);
     if (rt->verify) {
         SIMT_TRY(ir_verify(f));
-        dump(rt, "verify", NULL);
+        dump(rt, DUMP_OPT, "verify", NULL, NULL);
     }
     SIMT_TRY(rt->dump != NULL ? optimise_shown(rt, f, &o) : opt_run(f, &o));
     ir_func_renumber(f);
     SIMT_TRY(rt->backend->compile(f, &b, out));
-    dump(rt, rt->backend->name, NULL);
+    dump(rt, DUMP_ASM, rt->backend->name, NULL, *out);
     return SIMT_OK;
 }
 

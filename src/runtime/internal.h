@@ -18,12 +18,15 @@ struct cache_entry {
     uint64_t used; /* tick of the last use */
 };
 
+typedef enum dump_kind { DUMP_IR = 1, DUMP_OPT = 2, DUMP_ASM = 4 } dump_kind;
+
 struct simt_runtime {
     device *device;
     const backend *backend;
     bool verify;
     runtime_dump_sink dump; /* NULL: no dump */
     void *dump_context;
+    unsigned dump_kinds;  /* what SIMT_DUMP asks for; all for a sink of one's own */
     pthread_mutex_t lock; /* of the cache */
     cache_entry *buckets[CACHE_BUCKETS];
     uint32_t count;

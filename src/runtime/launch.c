@@ -10,9 +10,12 @@ static void dump_to_stderr(void *context, const char *stage, const char *text) {
     (void)context;
 }
 
-/* SIMT_DUMP=ir shows only the function as it came; with opt, also every pass. */
-static void dump_input_to_stderr(void *context, const char *stage, const char *text) {
-    if (strcmp(stage, "ir") == 0) dump_to_stderr(context, stage, text);
+/* SIMT_DUMP names kinds; opt shows the function as it came, too. */
+static unsigned kinds_of(const char *text) {
+    if (text == NULL) return 0;
+    return (strstr(text, "ir") != NULL ? DUMP_IR : 0u) |
+           (strstr(text, "opt") != NULL ? DUMP_IR | DUMP_OPT : 0u) |
+           (strstr(text, "asm") != NULL ? DUMP_ASM : 0u);
 }
 
 static bool wants_verify(void) {
@@ -34,11 +37,8 @@ simt_status runtime_new(int threads, simt_runtime **out) {
     }
     rt->backend = &backend_vm;
     rt->verify = wants_verify();
-    const char *text = getenv("SIMT_DUMP");
-    if (text != NULL && *text != '\0')
-        rt->dump = strstr(text, "opt") != NULL || strstr(text, "asm") != NULL
-                       ? dump_to_stderr
-                       : dump_input_to_stderr;
+    rt->dump_kinds = kinds_of(getenv("SIMT_DUMP"));
+    if (rt->dump_kinds != 0) rt->dump = dump_to_stderr;
     pthread_mutex_init(&rt->lock, NULL);
     *out = rt;
     return SIMT_OK;
@@ -56,6 +56,7 @@ device *runtime_device(simt_runtime *rt) { return rt->device; }
 
 void runtime_set_dump(simt_runtime *rt, runtime_dump_sink sink, void *context) {
     rt->dump = sink;
+    rt->dump_kinds = DUMP_IR | DUMP_OPT | DUMP_ASM;
     rt->dump_context = context;
 }
 

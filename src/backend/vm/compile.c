@@ -148,4 +148,4 @@ static simt_status compile(const ir_func *f, const backend_options *options, cod
     return SIMT_OK;
 }
 
-const backend backend_vm = {.name = "vm", .compile = compile};
+const backend backend_vm = {.name = "vm", .compile = compile, .print = vm_print};

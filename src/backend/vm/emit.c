@@ -21,6 +21,7 @@ typedef struct emitter {
     uint32_t body_fixes; /* jumps to the end of the function */
     uint64_t cost, weight;
     uint32_t temp[4]; /* vectors of f32 for f16 arithmetic */
+    uint32_t line;    /* of the instruction at hand */
     uint32_t inst_capacity, entry_capacity;
     size_t constant_capacity;
 } emitter;
@@ -64,7 +65,7 @@ static vm_inst *add(emitter *e, vm_kind kind) {
         if (e->status != SIMT_OK) c->ninsts = 0;
     }
     vm_inst *in = &c->insts[c->ninsts++];
-    *in = (vm_inst){.kind = kind};
+    *in = (vm_inst){.kind = kind, .line = e->line};
     return in;
 }
 
@@ -841,8 +842,12 @@ static void emit_inst(emitter *e, const ir_inst *in) {
 
 static void emit_region(emitter *e, const ir_region *r) {
     if (r == NULL) return;
-    for (const ir_inst *in = r->first; in != NULL && e->status == SIMT_OK; in = in->next)
+    uint32_t outer = e->line;
+    for (const ir_inst *in = r->first; in != NULL && e->status == SIMT_OK; in = in->next) {
+        e->line = in->pos.line;
         emit_inst(e, in);
+    }
+    e->line = outer;
 }
 
 static void emit_function(emitter *e) {

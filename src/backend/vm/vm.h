@@ -10,6 +10,7 @@
  * shape.c   which values are scalars, and their stride; which constructs diverge
  * plan.c    positions, lifetimes, forwarding, slots in the frame
  * emit.c    IR to vm_inst
+ * print.c   the listing of SIMT_DUMP=asm
  * exec.c    runs them for one gang
  * turns.c   frames, and the turns of a block's gangs
  * warp.c    warp operations
@@ -23,49 +24,9 @@
 /* ---- decoded code ---- */
 
 typedef enum vm_kind {
-    VM_VECTOR, /* kernel over the active lanes: dst a b c */
-    VM_SCALAR, /* kernel over one lane */
-    VM_ADD_32,
-    VM_ADD_64,
-    VM_SUB_64,
-    VM_MUL_32,
-    VM_MUL_64,
-    VM_SEXT_32_64,
-    VM_ZEXT_32_64,   /* scalars without a call */
-    VM_SPLAT,        /* dst[i] = a, size */
-    VM_IOTA,         /* dst[i] = a + i * imm, size */
-    VM_COPY_SCALAR,  /* 8 bytes */
-    VM_COPY_32,      /* 4 bytes: thread and block indices have no more */
-    VM_COPY_VECTOR,  /* dst = a in the active lanes */
-    VM_COPY_SPLAT,   /* dst = scalar a in the active lanes */
-    VM_LOAD_SCALAR,  /* from the address in a; order in c */
-    VM_LOAD_LINEAR,  /* address a + lane * imm */
-    VM_LOAD_FORWARD, /* the same with stride = size: all lanes on, dst becomes the address itself */
-    VM_LOAD_GATHER,  /* addresses a */
-    VM_STORE_SCALAR, /* one scalar b to one address a */
-    VM_STORE_LINEAR, /* vector b to a + lane * imm; c: own slot of b's value or 0 */
-    VM_STORE_SCATTER, /* vector b to addresses a */
-    VM_STORE_AIM, /* dst's entry becomes the address a where the next instruction may write there */
-    VM_STORE_AIMED, /* stores dst to a unless it was written there */
-    VM_ATOMIC,      /* imm: index into vm_code.atomics */
-    VM_BARRIER,     /* imm: the operation; a, b: predicate, scalar or not; dst: result */
-    VM_GRID_SYNC,
-    VM_WARP, /* imm: index into vm_code.warps */
-    VM_FENCE,
-    VM_FAULT,     /* imm: index into vm_code.faults */
-    VM_JUMP,      /* to target */
-    VM_IF_SCALAR, /* a: condition; false: to target */
-    VM_IF_VECTOR, /* a: condition; set: mask to restore or collect; target: else part */
-    VM_IF_LINEAR, /* imm: index into vm_code.compares */
-    VM_ELSE,      /* the else lanes become current; none: to target */
-    VM_JOIN,      /* current = collected set; empty: to target */
-    VM_CLEAR,     /* the set is empty (block, loop entry) */
-    VM_LEAVE,     /* current lanes go to the set; to target */
-    VM_END_LANES, /* return: the current lanes end; to target */
-    VM_CHECK,     /* no lane left: to target */
-    VM_LOOP_NEXT, /* current = lanes that continued; none: to target */
-    VM_LOOP_BACK, /* next round at target; counts the budget */
-    VM_FINISH,
+#define KIND(id, name, shows, meaning) VM_##id,
+#include "backend/vm/kinds.def"
+#undef KIND
 } vm_kind;
 
 enum { VM_FLAG_CONVERGES = 1, VM_FLAG_SPIN = 2, VM_FLAG_NO_ELSE = 4, VM_FLAG_SHARED = 8 };
@@ -200,6 +161,7 @@ typedef struct vm_frame {
     bool streams;   /* the launch is so long that what it writes outgrows the caches */
 } vm_frame;
 
+void vm_print(const code *self, strbuf *out);
 code_result vm_run(const code *self, const code_launch *launch, void *frame, uint64_t block,
                    bool resume, int64_t *budget, code_fault *fault);
 typedef enum vm_stop {
