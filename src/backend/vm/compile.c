@@ -86,6 +86,7 @@ static bool keep_all(vm_code *c, const ir_func *f) {
            keep(c, (void **)&c->atomics, c->natomics * sizeof *c->atomics) &&
            keep(c, (void **)&c->faults, c->nfaults * sizeof *c->faults) &&
            keep(c, (void **)&c->warps, c->nwarps * sizeof *c->warps) &&
+           keep(c, (void **)&c->rows, c->nrows * sizeof *c->rows) &&
            keep(c, (void **)&c->compares, c->ncompares * sizeof *c->compares);
 }
 

@@ -11,7 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROUND_COST = 500 }; /* tenths of ns that one of the budget stands for */
+enum { MOST_COMPARES = 16 }; /* in one condition; as exec.c has it */
+enum { ROUND_COST = 500 };   /* tenths of ns that one of the budget stands for */
 
 typedef struct emitter {
     vm_plan *p;
@@ -20,6 +21,7 @@ typedef struct emitter {
     simt_status status;
     uint32_t body_fixes; /* jumps to the end of the function */
     uint64_t cost, weight;
+    uint32_t zero;    /* a cell of 0 */
     uint32_t temp[4]; /* vectors of f32 for f16 arithmetic */
     uint32_t line;    /* of the instruction at hand */
     uint32_t inst_capacity, entry_capacity;
@@ -113,13 +115,20 @@ static uint32_t constant_cell(emitter *e, uint64_t bits) {
     return new_entry(e, VM_AT_CONST, at);
 }
 
-/* lanes values: base + i * stride, or with `modulo`, thread coordinates (i / divide) % modulo */
-static uint32_t constant_vector(emitter *e, unsigned size, uint64_t base, int64_t stride,
-                                uint32_t divide, uint32_t modulo) {
+/* lanes values: base + what v grows by */
+static uint32_t constant_vector(emitter *e, unsigned size, uint64_t base, const vm_value *v) {
     size_t at = new_constant(e, (size_t)size * e->c->lanes);
     if (e->status != SIMT_OK) return 0;
     for (uint32_t i = 0; i < e->c->lanes; i++) {
-        uint64_t x = modulo > 0 ? i / divide % modulo : base + (uint64_t)stride * i;
+        uint32_t width = e->p->block[0], row = i / width, height = e->p->block[1];
+        uint64_t x = base;
+        if (v->stride == VM_VARYING) /* laneid */
+            x += i % IR_WARP_SIZE;
+        else if (v->stride != VM_ROWS)
+            x += (uint64_t)v->stride * i;
+        else
+            x += (uint64_t)(i % width * v->steps.x + row % height * v->steps.y +
+                            row / height * v->steps.z);
         memcpy(e->c->constants + at + (size_t)i * size, &x, size);
     }
     return new_entry(e, VM_AT_CONST, at);
@@ -139,24 +148,39 @@ static uint32_t vector_of(emitter *e, const ir_value *v) {
 static bool is_vector(emitter *e, const ir_value *v) { return !vm_is_scalar(e->p, v); }
 static bool is_uniform(emitter *e, const ir_value *v) { return vm_value_of(e->p, v)->stride == 0; }
 
+static int64_t new_rows(emitter *e, const vm_value *v) {
+    vm_rows *r = &e->c->rows[e->c->nrows];
+    memcpy(r->step, v->step, sizeof r->step);
+    return e->c->nrows++;
+}
+
 /* After a scalar is made: its vector, where some operation wants one. */
 static void widen(emitter *e, const ir_value *v) {
     vm_value *x = vm_value_of(e->p, v);
     if (e->dry || !x->needs_vector || x->stride == VM_VARYING) return;
     if (e->c->entries[x->vector].place == VM_AT_CONST) return;
-    vm_inst *in = add(e, x->stride == 0 ? VM_SPLAT : VM_IOTA);
+    vm_inst *in = add(e, x->stride == 0 ? VM_SPLAT : x->stride == VM_ROWS ? VM_IOTA_ROWS : VM_IOTA);
     in->dst = x->vector;
     in->a = x->entry;
-    in->imm = x->stride;
+    in->imm = x->stride == VM_ROWS ? new_rows(e, x) : x->stride;
     in->size = log2_bytes(v->type);
+}
+
+/* The entry that holds a scalar's step along an axis; 0: no step. */
+static uint32_t step_entry(emitter *e, const vm_value *v, int axis) {
+    const uint32_t *n = e->p->block;
+    if (v->stride == VM_ROWS) return v->step[axis];
+    if (v->stride == 0 || n[axis] == 1) return 0;
+    int64_t lanes = axis == 0 ? 1 : axis == 1 ? n[0] : (int64_t)n[0] * n[1];
+    return constant_cell(e, (uint64_t)(v->stride * lanes));
 }
 
 /* Entries of values that exist before the code runs, and cells of scalars. */
 static void place_special(emitter *e, vm_value *v, uint64_t which) {
-    uint32_t x = e->p->block[0], y = e->p->block[1], d = (uint32_t)(which % 3);
+    uint32_t d = (uint32_t)(which % 3);
     if (which == IR_LANEID)
         v->entry = e->c->lanes == 1          ? new_entry(e, VM_AT_TID, 3)
-                   : v->stride == VM_VARYING ? constant_vector(e, 4, 0, 0, 1, IR_WARP_SIZE)
+                   : v->stride == VM_VARYING ? constant_vector(e, 4, 0, v)
                                              : constant_cell(e, 0);
     else if (which >= IR_NTID_X && which <= IR_NTID_Z)
         v->entry = constant_cell(e, e->p->block[d]);
@@ -164,8 +188,6 @@ static void place_special(emitter *e, vm_value *v, uint64_t which) {
         v->entry = new_entry(e, VM_AT_SPECIAL, which);
     else if (e->c->lanes == 1)
         v->entry = new_entry(e, VM_AT_TID, d);
-    else if (v->stride == VM_VARYING)
-        v->entry = constant_vector(e, 4, 0, 0, d == 0 ? 1 : d == 1 ? x : x * y, e->p->block[d]);
     else
         v->entry = constant_cell(e, 0);
 }
@@ -189,6 +211,25 @@ static bool fixed_vector(const vm_value *v) {
                                      (in->imm >= IR_NTID_X && in->imm <= IR_NTID_Z)));
 }
 
+/* Entries of the steps of values by rows: constants, or cells that emit_steps computes. */
+static void place_steps(emitter *e, vm_value *v) {
+    const ir_inst *in = v->value->inst;
+    int64_t known[3] = {v->steps.x, v->steps.y, v->steps.z};
+    if (v->stride != VM_ROWS || in == NULL) return;
+    const vm_value *a = in->nargs > 0 ? vm_value_of(e->p, in->args[0]) : NULL;
+    const vm_value *b = in->nargs > 1 ? vm_value_of(e->p, in->args[1]) : NULL;
+    for (int d = 0; d < 3; d++) {
+        if (v->fixed_steps) {
+            v->step[d] = known[d] != 0 ? constant_cell(e, (uint64_t)known[d]) : 0;
+            continue;
+        }
+        uint32_t sa = step_entry(e, a, d), sb = step_entry(e, b, d);
+        bool alone = in->op != IR_MUL && sb == 0;
+        if (in->op == IR_ADD || in->op == IR_PTRADD) alone |= sa == 0;
+        v->step[d] = alone ? (sb == 0 ? sa : sb) : sa == 0 && sb == 0 ? 0 : new_cell(e);
+    }
+}
+
 static void place_scalars(emitter *e) {
     const ir_region *body = &e->p->f->body;
     e->c->addresses = ARENA_ARRAY(e->p->mem, vm_address, e->p->nnodes + 1);
@@ -209,10 +250,12 @@ static void place_scalars(emitter *e) {
         else if (in != NULL && in->op == IR_ALLOC)
             place_alloc(e, v, in);
         else if (in != NULL && in->op == IR_BITCAST)
-            continue;
+            continue; /* its operand's entry */
         else if (v->stride != VM_VARYING)
             v->entry = new_cell(e);
     }
+    for (uint32_t i = 0; i < e->p->nvalues; i++)
+        if (e->p->values[i].value != NULL) place_steps(e, &e->p->values[i]);
 }
 
 /* The value whose storage a bitcast shares. */
@@ -268,7 +311,7 @@ static void assign_slots(emitter *e) {
                                         : in->imm >= IR_NTID_X && in->imm != IR_LANEID
                                             ? p->block[in->imm % 3]
                                             : 0,
-                                        v->stride, 0, 0);
+                                        v);
     }
     qsort(w, n, sizeof *w, by_start);
     for (uint32_t i = 0; i < n && e->status == SIMT_OK; i++) {
@@ -438,8 +481,33 @@ static void emit_cast(emitter *e, const ir_inst *in, uint32_t dst) {
     add_kernel(e, one, e->c->kernels->cast[in->op][from].to[to], dst, x.entry, 0, 0);
 }
 
+static void add_step(emitter *e, vm_kind kind, uint32_t dst, uint32_t a, uint32_t b) {
+    vm_inst *x = add(e, kind);
+    x->dst = dst, x->a = a, x->b = b;
+    add_cost(e, 0, false);
+}
+
+/* Steps that are known only at run time. */
+static void emit_steps(emitter *e, const ir_inst *in) {
+    const vm_value *v = vm_value_of(e->p, &in->results[0]);
+    if (v->stride != VM_ROWS || v->fixed_steps) return;
+    const vm_value *a = vm_value_of(e->p, in->args[0]), *b = vm_value_of(e->p, in->args[1]);
+    for (int d = 0; d < 3; d++) {
+        uint32_t sa = step_entry(e, a, d), sb = step_entry(e, b, d);
+        if (v->step[d] == 0 || e->c->entries[v->step[d]].place == VM_AT_CONST) continue;
+        if (v->step[d] == sa || v->step[d] == sb) continue;
+        if (in->op == IR_MUL)
+            add_step(e, VM_MUL_64, v->step[d], sa != 0 ? sa : sb, sa != 0 ? b->entry : a->entry);
+        else if (in->op == IR_SUB)
+            add_step(e, VM_SUB_64, v->step[d], sa != 0 ? sa : e->zero, sb);
+        else
+            add_step(e, VM_ADD_64, v->step[d], sa, sb);
+    }
+}
+
 static void emit_elementwise(emitter *e, const ir_inst *in) {
     uint32_t dst = entry_of(e, &in->results[0]);
+    emit_steps(e, in);
     if (e->c->kernels->cast[in->op] != NULL)
         emit_cast(e, in, dst);
     else
@@ -453,13 +521,14 @@ static void emit_load(emitter *e, const ir_inst *in) {
     const vm_value *address = vm_value_of(e->p, in->args[0]),
                    *v = vm_value_of(e->p, &in->results[0]);
     vm_kind kind = address->stride == VM_VARYING ? VM_LOAD_GATHER
+                   : address->stride == VM_ROWS  ? VM_LOAD_ROWS
                    : address->stride == 0        ? VM_LOAD_SCALAR
                    : v->forward                  ? VM_LOAD_FORWARD
                                                  : VM_LOAD_LINEAR;
     vm_inst *x = add(e, kind);
     x->dst = v->entry;
     x->a = address->entry;
-    x->imm = address->stride;
+    x->imm = kind == VM_LOAD_ROWS ? new_rows(e, address) : address->stride;
     x->size = log2_bytes(in->results[0].type);
     x->c = IR_MEM_ORDER(in->imm);
     if (kind == VM_LOAD_FORWARD) x->b = v->entry;
@@ -490,11 +559,12 @@ static void emit_store(emitter *e, const ir_inst *in) {
     }
     vm_kind kind = one                             ? VM_STORE_SCALAR
                    : address->stride == VM_VARYING ? VM_STORE_SCATTER
+                   : address->stride == VM_ROWS    ? VM_STORE_ROWS
                                                    : VM_STORE_LINEAR;
     uint32_t value = one ? v->entry : vector_of(e, in->args[1]);
     vm_inst *x = add(e, kind);
     x->a = address->entry, x->b = value;
-    x->imm = address->stride;
+    x->imm = kind == VM_STORE_ROWS ? new_rows(e, address) : address->stride;
     x->size = size;
     x->dst = IR_MEM_ORDER(in->imm);
     x->c = v->forward ? v->entry : 0;
@@ -508,8 +578,9 @@ static void emit_atomic(emitter *e, const ir_inst *in) {
     *x = (vm_atomic){.op = in->op,
                      .type = vm_type_of(in->args[1]->type),
                      .dst = entry_of(e, &in->results[0]),
-                     .address = address->entry,
-                     .gather = address->stride == VM_VARYING,
+                     .address =
+                         address->stride == VM_ROWS ? vector_of(e, in->args[0]) : address->entry,
+                     .gather = address->stride == VM_VARYING || address->stride == VM_ROWS,
                      .one = e->c->lanes == 1,
                      .shared = space == IR_PTR_SHARED || space == IR_PTR_LOCAL};
     x->stride = x->gather ? 0 : address->stride;
@@ -528,8 +599,8 @@ static void emit_fault(emitter *e, const ir_inst *in) {
     *x = (vm_fault){.number = (uint32_t)in->imm, .line = in->pos.line};
     for (unsigned i = 0; i < in->nargs && i < 4; i++) {
         const vm_value *v = vm_value_of(e->p, in->args[i]);
-        x->value[i] = v->entry;
-        x->vector[i] = v->stride == VM_VARYING;
+        x->vector[i] = v->stride == VM_VARYING || v->stride == VM_ROWS;
+        x->value[i] = x->vector[i] ? vector_of(e, in->args[i]) : v->entry;
         x->stride[i] = x->vector[i] ? 0 : v->stride;
         x->nvalues = i + 1;
     }
@@ -686,13 +757,56 @@ static void emit_block(emitter *e, const ir_inst *in) {
     emit_after(e, in);
 }
 
-static bool is_linear_compare(emitter *e, const ir_value *v) {
+/* A compare of two scalars that differs between lanes, or several that all must hold. */
+static bool is_linear_condition(emitter *e, const ir_value *v, unsigned depth, unsigned *count) {
     const ir_inst *in = v->inst;
-    if (in == NULL || e->c->lanes == 1 || in->op < IR_EQ || in->op > IR_LE_U ||
-        in->args[0]->type == IR_I1)
-        return false;
-    if (vm_value_of(e->p, v)->uses != 1) return false;
-    return vm_is_scalar(e->p, in->args[0]) && vm_is_scalar(e->p, in->args[1]) && is_vector(e, v);
+    if (in == NULL || e->c->lanes == 1 || depth > 8 || !is_vector(e, v)) return false;
+    if (in->op == IR_AND)
+        return is_linear_condition(e, in->args[0], depth + 1, count) &&
+               is_linear_condition(e, in->args[1], depth + 1, count);
+    if (in->op < IR_EQ || in->op > IR_LE_U || in->args[0]->type == IR_I1) return false;
+    return ++*count <= MOST_COMPARES && vm_is_scalar(e->p, in->args[0]) &&
+           vm_is_scalar(e->p, in->args[1]);
+}
+
+/* Finds the conditions that only ifs look at: nothing computes them for each lane. */
+static void find_conditions(emitter *e) {
+    const vm_plan *p = e->p;
+    for (uint32_t i = 0; i < p->nvalues; i++) {
+        unsigned count = 0;
+        const ir_value *v = p->values[i].value;
+        if (v != NULL && v->type == IR_I1)
+            p->values[i].decides = is_linear_condition(e, v, 0, &count);
+    }
+    for (uint32_t i = p->nnodes; i-- > 0;) { /* uses come after definitions */
+        const ir_inst *in = p->nodes[i].inst;
+        bool looks = in->op == IR_IF || (in->op == IR_AND && in->results[0].type == IR_I1 &&
+                                         vm_value_of(p, &in->results[0])->decides);
+        for (unsigned k = 0; k < in->nargs && !looks; k++)
+            vm_value_of(p, in->args[k])->decides = false;
+    }
+}
+
+static void add_compares(emitter *e, const ir_value *v) {
+    const ir_inst *in = v->inst;
+    if (in->op == IR_AND) {
+        add_compares(e, in->args[0]);
+        add_compares(e, in->args[1]);
+        return;
+    }
+    const vm_value *a = vm_value_of(e->p, in->args[0]), *b = vm_value_of(e->p, in->args[1]);
+    vm_compare *k = &e->c->compares[e->c->ncompares++];
+    *k = (vm_compare){.op = in->op,
+                      .bits = (uint8_t)(8 * ir_type_bytes(in->args[0]->type)),
+                      .rows = a->stride == VM_ROWS || b->stride == VM_ROWS,
+                      .a = a->entry,
+                      .b = b->entry,
+                      .stride_a = a->stride,
+                      .stride_b = b->stride};
+    for (int d = 0; d < 3 && k->rows; d++) {
+        k->step_a[d] = step_entry(e, a, d);
+        k->step_b[d] = step_entry(e, b, d);
+    }
 }
 
 static bool only_leaves(const ir_region *r) {
@@ -701,20 +815,15 @@ static bool only_leaves(const ir_region *r) {
 }
 
 static void emit_condition(emitter *e, const ir_inst *in) {
-    const ir_inst *cond = in->args[0]->inst;
-    if (!is_linear_compare(e, in->args[0])) {
+    unsigned count = 0;
+    if (!is_linear_condition(e, in->args[0], 0, &count)) {
         vm_inst *x = add(e, VM_IF_VECTOR);
         x->a = entry_of(e, in->args[0]);
         return;
     }
-    vm_compare *k = &e->c->compares[e->c->ncompares];
-    *k = (vm_compare){.op = cond->op,
-                      .bits = (uint8_t)(8 * ir_type_bytes(cond->args[0]->type)),
-                      .stride_a = vm_value_of(e->p, cond->args[0])->stride,
-                      .stride_b = vm_value_of(e->p, cond->args[1])->stride};
-    vm_inst *x = add(e, VM_IF_LINEAR);
-    x->a = entry_of(e, cond->args[0]), x->b = entry_of(e, cond->args[1]);
-    x->imm = e->c->ncompares++;
+    add(e, VM_IF_LINEAR)->imm = e->c->ncompares;
+    add_compares(e, in->args[0]);
+    e->c->compares[e->c->ncompares - 1].last = true;
 }
 
 static void emit_if_vector(emitter *e, const ir_inst *in) {
@@ -785,16 +894,6 @@ static void emit_loop(emitter *e, const ir_inst *in) {
     emit_after(e, in);
 }
 
-/* A compare that only steers an if of linear values is decided there. */
-static bool is_skipped_compare(emitter *e, const ir_inst *in) {
-    if (in->op < IR_EQ || in->op > IR_LE_U || !is_linear_compare(e, &in->results[0])) return false;
-    for (uint32_t i = 0; i < e->p->nnodes; i++) {
-        const ir_inst *u = e->p->nodes[i].inst;
-        if (u->op == IR_IF && u->args[0] == &in->results[0]) return vm_node_of(u)->vector_if;
-    }
-    return false;
-}
-
 static void emit_inst(emitter *e, const ir_inst *in) {
     switch (in->op) {
     case IR_CONST:
@@ -836,7 +935,8 @@ static void emit_inst(emitter *e, const ir_inst *in) {
         emit_atomic(e, in);
     else if (ir_op_is_warp(in->op))
         emit_warp(e, in);
-    else if (!vm_value_of(e->p, &in->results[0])->aimed && !is_skipped_compare(e, in))
+    else if (!vm_value_of(e->p, &in->results[0])->aimed &&
+             !vm_value_of(e->p, &in->results[0])->decides)
         emit_elementwise(e, in);
 }
 
@@ -852,7 +952,7 @@ static void emit_region(emitter *e, const ir_region *r) {
 
 static void emit_function(emitter *e) {
     vm_code *c = e->c;
-    c->ninsts = c->natomics = c->nfaults = c->ncompares = c->nwarps = 0;
+    c->ninsts = c->natomics = c->nfaults = c->ncompares = c->nwarps = c->nrows = 0;
     e->cost = 0, e->weight = 1;
     for (uint32_t i = 0; i < e->p->f->body.nparams; i++) widen(e, &e->p->f->body.params[i]);
     emit_region(e, &e->p->f->body);
@@ -864,12 +964,16 @@ simt_status vm_emit(vm_plan *p, vm_code *c) {
     emitter e = {.p = p, .c = c};
     c->atomics = ARENA_ARRAY(p->mem, vm_atomic, p->nnodes + 1);
     c->faults = ARENA_ARRAY(p->mem, vm_fault, p->nnodes + 1);
-    c->compares = ARENA_ARRAY(p->mem, vm_compare, p->nnodes + 1);
+    c->compares = ARENA_ARRAY(p->mem, vm_compare, MOST_COMPARES * p->nnodes + 1);
     c->warps = ARENA_ARRAY(p->mem, vm_warp, p->nnodes + 1);
-    if (c->atomics == NULL || c->faults == NULL || c->compares == NULL || c->warps == NULL)
+    c->rows = ARENA_ARRAY(p->mem, vm_rows, 2 * (p->nnodes + p->nvalues) + 1);
+    if (c->atomics == NULL || c->faults == NULL || c->compares == NULL || c->warps == NULL ||
+        c->rows == NULL)
         return status_fail(SIMT_ERR_MEMORY, "no memory to compile kernel %s", p->f->name);
     new_cell(&e); /* entry 0: none */
+    e.zero = constant_cell(&e, 0);
     place_scalars(&e);
+    find_conditions(&e);
     e.dry = true;
     if (e.status == SIMT_OK) emit_function(&e);
     e.dry = false;

@@ -126,50 +126,165 @@ static int64_t prefix_of(const vm_compare *k, int64_t a, int64_t b, uint32_t top
     return d0 / apart + 1; /* d falls by this difference a lane */
 }
 
-static void split_linear(const vm_code *c, vm_gang *g, const vm_inst *in) {
-    const vm_compare *k = &c->compares[in->imm];
-    bool is_signed = k->op == IR_LT_S || k->op == IR_LE_S;
-    int64_t a = read_scalar(g->entry[in->a], k->bits, is_signed),
-            b = read_scalar(g->entry[in->b], k->bits, is_signed);
+/* The steps of a value along the block's axes, and lanes of the current set row by row. */
+typedef struct row_walk {
+    int64_t x, y, z; /* steps */
+    uint32_t width, height;
+} row_walk;
+
+static int64_t step_of(const vm_gang *g, uint32_t entry) {
+    return entry != 0 ? *(const int64_t *)g->entry[entry] : 0;
+}
+
+static row_walk walk_rows(const vm_code *c, const vm_gang *g, const uint32_t step[3]) {
+    const uint32_t *n = c->base.block;
+    row_walk w = {step_of(g, step[0]), step_of(g, step[1]), step_of(g, step[2]), n[0], n[1]};
+    if (n[0] == 1) w = (row_walk){w.y, w.z, 0, n[1], n[2]}; /* rows of one: columns are the rows */
+    return w;
+}
+
+static int64_t row_start(const row_walk *w, uint32_t row) {
+    return row % w->height * w->y + row / w->height * w->z;
+}
+
+/* As one row, where each goes on where the one before ends. */
+static void join_rows(const vm_code *c, row_walk *w) {
+    const uint32_t *n = c->base.block;
+    bool even = n[0] == 1 ? n[2] == 1
+                          : (n[1] == 1 || w->y == w->x * w->width) &&
+                                (n[2] == 1 || w->z == w->x * w->width * w->height);
+    if (even) w->width = c->lanes;
+}
+
+/* The least and the largest value over the block; false: it may wrap on the way. */
+static bool extremes(const vm_code *c, const vm_gang *g, const uint32_t step[3], int64_t base,
+                     int64_t out[2]) {
+    out[0] = out[1] = base;
+    for (int i = 0; i < 3; i++) {
+        int64_t far;
+        if (__builtin_mul_overflow(step_of(g, step[i]), (int64_t)c->base.block[i] - 1, &far))
+            return false;
+        if (__builtin_add_overflow(out[far > 0], far, &out[far > 0])) return false;
+    }
+    return true;
+}
+
+/* All lanes of the block satisfy the compare, or none: top or 0; else -1. */
+static int64_t all_or_none(const vm_code *c, const vm_gang *g, const vm_compare *k, int64_t a,
+                           int64_t b) {
+    bool is_signed = k->op == IR_LT_S || k->op == IR_LE_S,
+         strict = k->op == IR_LT_S || k->op == IR_LT_U;
+    int64_t x[2], y[2], top = g->now.top;
+    if (!extremes(c, g, k->step_a, a, x) || !extremes(c, g, k->step_b, b, y)) return -1;
+    if (!is_signed && (x[0] < 0 || y[0] < 0)) return -1;
+    if (k->bits < 64) {
+        int64_t most = is_signed ? (1ll << (k->bits - 1)) - 1 : (1ll << k->bits) - 1,
+                least = is_signed ? -1 - most : 0;
+        if (x[1] > most || y[1] > most || x[0] < least || y[0] < least) return -1;
+    }
+    if (k->op == IR_EQ || k->op == IR_NE)
+        return x[1] < y[0] || x[0] > y[1] ? (k->op == IR_NE ? top : 0) : -1;
+    if (strict ? x[1] < y[0] : x[1] <= y[0]) return top;
+    if (strict ? x[0] >= y[1] : x[0] > y[1]) return 0;
+    return -1;
+}
+
+#define COMPARE_ROW(T, test)                                            \
+    for (uint32_t i = 0; i < n; i++) {                                  \
+        T x = (T)(a + (uint64_t)i * da), y = (T)(b + (uint64_t)i * db); \
+        cond[i] &= (uint8_t)(test);                                     \
+    }                                                                   \
+    return
+
+static void compare_row(const vm_compare *k, uint8_t *cond, uint64_t a, uint64_t da, uint64_t b,
+                        uint64_t db, uint32_t n) {
+    if (k->bits == 64) switch (k->op) {
+        case IR_EQ: COMPARE_ROW(uint64_t, x == y);
+        case IR_NE: COMPARE_ROW(uint64_t, x != y);
+        case IR_LT_S: COMPARE_ROW(int64_t, x < y);
+        case IR_LE_S: COMPARE_ROW(int64_t, x <= y);
+        case IR_LT_U: COMPARE_ROW(uint64_t, x < y);
+        default: COMPARE_ROW(uint64_t, x <= y);
+        }
+    for (uint32_t i = 0; i < n; i++)
+        cond[i] &= compare_lane(k, (int64_t)(a + i * da), (int64_t)(b + i * db));
+}
+
+static void compare_lanes(const vm_code *c, const vm_gang *g, const vm_compare *k, int64_t a,
+                          int64_t b, uint8_t *cond) {
+    if (!k->rows) {
+        compare_row(k, cond, (uint64_t)a, (uint64_t)k->stride_a, (uint64_t)b, (uint64_t)k->stride_b,
+                    g->now.top);
+        return;
+    }
+    row_walk wa = walk_rows(c, g, k->step_a), wb = walk_rows(c, g, k->step_b);
+    for (uint32_t at = 0, row = 0; at < g->now.top; at += wa.width, row++) {
+        uint32_t n = g->now.top - at < wa.width ? g->now.top - at : wa.width;
+        compare_row(k, cond + at, (uint64_t)(a + row_start(&wa, row)), (uint64_t)wa.x,
+                    (uint64_t)(b + row_start(&wb, row)), (uint64_t)wb.x, n);
+    }
+}
+
+/* The first `yes` lanes go on; all of them, or the current set is whole. */
+static void split_prefix(vm_gang *g, const vm_inst *in, uint32_t yes) {
     vm_set *exit = &g->sets[in->set], *other = &g->sets[in->set + 1];
     uint32_t top = g->now.top;
-    int64_t yes = prefix_of(k, a, b, top);
-    bool whole = yes == (int64_t)top || yes == 0;
-    if (whole || (yes > 0 && all_on(&g->now))) {
-        bool converges = in->flags & VM_FLAG_CONVERGES;
-        other->count = other->top = 0;
-        if (yes == (int64_t)top) {
-            if (converges) { /* all stay: the exit set gets a copy */
-                exit->count = g->now.count, exit->top = top;
-                if (!all_on(&g->now)) memcpy(exit->bytes, g->now.bytes, top);
-            } else {
-                exit->count = exit->top = 0;
-            }
-            return;
+    bool converges = in->flags & VM_FLAG_CONVERGES;
+    other->count = other->top = 0;
+    if (yes == top) {
+        if (converges) { /* all stay: the exit set gets a copy */
+            exit->count = g->now.count, exit->top = top;
+            if (!all_on(&g->now)) memcpy(exit->bytes, g->now.bytes, top);
+        } else {
+            exit->count = exit->top = 0;
         }
-        if (yes > 0) {
-            other->count = top - (uint32_t)yes, other->top = top;
-            if (!(in->flags & VM_FLAG_NO_ELSE)) {
-                memset(other->bytes, 0, (size_t)yes);
-                memset(other->bytes + yes, 1, top - (size_t)yes);
-            }
-            exit->count = exit->top = converges ? top : 0;
-            g->now.count = g->now.top = (uint32_t)yes;
-            return;
+    } else if (yes > 0) {
+        other->count = top - yes, other->top = top;
+        if (!(in->flags & VM_FLAG_NO_ELSE)) {
+            memset(other->bytes, 0, yes);
+            memset(other->bytes + yes, 1, top - yes);
         }
-        /* none: now becomes the else lanes, and what the exit set must show */
+        exit->count = exit->top = converges ? top : 0;
+        g->now.count = g->now.top = yes;
+    } else { /* now becomes the else lanes, and what the exit set must show */
         other->count = g->now.count, other->top = top;
         if (!all_on(&g->now)) memcpy(other->bytes, g->now.bytes, top);
         if (converges)
             set_move(exit, &g->now);
         else
-            exit->count = exit->top = g->now.count = g->now.top = 0;
+            exit->count = exit->top = 0;
         g->now.count = g->now.top = 0;
+    }
+}
+
+/* All compares of a condition give a prefix of the lanes: so does the condition. */
+static void split_linear(const vm_code *c, vm_gang *g, const vm_inst *in) {
+    uint32_t top = g->now.top, yes = top, nvague = 0;
+    enum { MOST = 16 };
+    struct {
+        const vm_compare *k;
+        int64_t a, b;
+    } vague[MOST];
+    for (const vm_compare *k = &c->compares[in->imm];; k++) {
+        bool is_signed = k->op == IR_LT_S || k->op == IR_LE_S;
+        int64_t a = read_scalar(g->entry[k->a], k->bits, is_signed),
+                b = read_scalar(g->entry[k->b], k->bits, is_signed);
+        int64_t prefix = k->rows ? all_or_none(c, g, k, a, b) : prefix_of(k, a, b, top);
+        if (prefix < 0)
+            vague[nvague].k = k, vague[nvague].a = a, vague[nvague++].b = b;
+        else if (prefix < yes)
+            yes = (uint32_t)prefix;
+        if (k->last || yes == 0) break;
+    }
+    if (yes == 0 || (nvague == 0 && (yes == top || all_on(&g->now)))) {
+        split_prefix(g, in, yes);
         return;
     }
-    uint8_t *cond = (uint8_t *)g->sets[c->nsets - 1].bytes; /* a spare set */
-    for (uint32_t i = 0; i < top; i++)
-        cond[i] = compare_lane(k, a + (int64_t)i * k->stride_a, b + (int64_t)i * k->stride_b);
+    uint8_t *cond = g->sets[c->nsets - 1].bytes; /* a spare set */
+    memset(cond, 1, yes);
+    memset(cond + yes, 0, top - yes);
+    for (uint32_t i = 0; i < nvague; i++)
+        compare_lanes(c, g, vague[i].k, vague[i].a, vague[i].b, cond);
     split_now(c, g, in, cond);
 }
 
@@ -207,6 +322,52 @@ static inline void store_scalar(void *to, const void *from, unsigned size, uint3
 
 static inline void *own_slot(const vm_code *c, const vm_gang *g, uint32_t entry) {
     return g->slots + c->entries[entry].offset;
+}
+
+static void load_rows(const vm_code *c, vm_gang *g, const vm_inst *in) {
+    row_walk w = walk_rows(c, g, c->rows[in->imm].step);
+    const char *base = *(char **)g->entry[in->a];
+    const uint8_t *mask = mask_of(&g->now);
+    const vm_moves *m = c->kernels->moves;
+    char *dst = g->entry[in->dst];
+    uint32_t left = g->now.top;
+    join_rows(c, &w);
+    for (uint32_t row = 0, at = 0; left > 0; row++) {
+        uint32_t n = left < w.width ? left : w.width;
+        const char *from = base + row_start(&w, row);
+        if (mask == NULL)
+            m->row_load[in->size](dst + ((size_t)at << in->size), from, w.x, n);
+        else
+            m->load_strided[in->size](dst + ((size_t)at << in->size), from, w.x, mask + at, n);
+        left -= n, at += n;
+    }
+}
+
+static void store_rows(const vm_code *c, vm_gang *g, const vm_inst *in) {
+    row_walk w = walk_rows(c, g, c->rows[in->imm].step);
+    char *base = *(char **)g->entry[in->a];
+    const uint8_t *mask = mask_of(&g->now);
+    const char *value = g->entry[in->b];
+    uint32_t left = g->now.top;
+    join_rows(c, &w);
+    for (uint32_t row = 0, at = 0; left > 0; row++) {
+        uint32_t n = left < w.width ? left : w.width;
+        c->kernels->moves->store_strided[in->size](base + row_start(&w, row), w.x,
+                                                   value + ((size_t)at << in->size),
+                                                   mask == NULL ? NULL : mask + at, n);
+        left -= n, at += n;
+    }
+}
+
+static void iota_rows(const vm_code *c, vm_gang *g, const vm_inst *in) {
+    row_walk w = walk_rows(c, g, c->rows[in->imm].step);
+    int64_t base = read_scalar(g->entry[in->a], 8u << in->size, false);
+    char *dst = g->entry[in->dst];
+    for (uint32_t row = 0, at = 0; at < g->now.top; row++, at += w.width) {
+        uint32_t n = g->now.top - at < w.width ? g->now.top - at : w.width;
+        int64_t start = base + row_start(&w, row);
+        c->kernels->moves->iota[in->size](dst + ((size_t)at << in->size), &start, w.x, n);
+    }
 }
 
 static void load_forward(const vm_code *c, vm_gang *g, const vm_inst *in) {
@@ -350,6 +511,7 @@ vm_stop vm_gang_run(const vm_code *c, vm_frame *f, vm_gang *g, int64_t *budget, 
         case VM_IOTA:
             moves->iota[in->size](entry[in->dst], entry[in->a], in->imm, g->now.top);
             break;
+        case VM_IOTA_ROWS: iota_rows(c, g, in); break;
         case VM_COPY_SCALAR: AS(uint64_t, in->dst) = AS(uint64_t, in->a); break;
         case VM_COPY_32: AS(uint32_t, in->dst) = AS(uint32_t, in->a); break;
         case VM_COPY_VECTOR: copy_lanes(c, g, in, false); break;
@@ -359,6 +521,7 @@ vm_stop vm_gang_run(const vm_code *c, vm_frame *f, vm_gang *g, int64_t *budget, 
             moves->load_strided[in->size](entry[in->dst], AS(char *, in->a), in->imm,
                                           mask_of(&g->now), g->now.top);
             break;
+        case VM_LOAD_ROWS: load_rows(c, g, in); break;
         case VM_LOAD_FORWARD: load_forward(c, g, in); break;
         case VM_LOAD_GATHER:
             moves->gather[in->size](entry[in->dst], entry[in->a], mask_of(&g->now), g->now.top);
@@ -366,6 +529,7 @@ vm_stop vm_gang_run(const vm_code *c, vm_frame *f, vm_gang *g, int64_t *budget, 
         case VM_STORE_SCALAR:
             store_scalar(AS(void *, in->a), entry[in->b], in->size, in->dst);
             break;
+        case VM_STORE_ROWS: store_rows(c, g, in); break;
         case VM_STORE_LINEAR: store_linear(c, g, in); break;
         case VM_STORE_SCATTER:
             moves->scatter[in->size](entry[in->a], entry[in->b], mask_of(&g->now), g->now.top);

@@ -58,6 +58,8 @@ typedef struct vm_moves {
                             size_t n);
     void (*store_strided[4])(char *base, int64_t stride, const void *src, const uint8_t *mask,
                              size_t n);
+    /* for rows: one of count lanes; i64 steps */
+    void (*row_load[4])(void *dst, const char *base, int64_t stride, size_t n);
     /* yes = mask & cond, no = mask & ~cond (mask NULL: all); returns the number of yes */
     size_t (*split)(uint8_t *yes, uint8_t *no, const uint8_t *mask, const uint8_t *cond, size_t n);
     /* copies past the caches; to is 64-byte aligned, bytes a multiple of 64. NULL: not on this machine */

@@ -79,6 +79,20 @@ VM_ROW(SELECT) = {{[VM_I1] = SELECT_FORMS(u8),
             for (size_t i = 0; i < n; i++)                                                     \
                 if (mask == NULL || mask[i] != 0) d[i] = get_##T(base + (int64_t)i * stride);  \
     }                                                                                          \
+    static void row_load_##T(void *dst, const char *base, int64_t stride, size_t n) {          \
+        T *d = dst;                                                                            \
+        if (stride == 0) {                                                                     \
+            T x = get_##T(base);                                                               \
+            VM_LOOP d[i] = x;                                                                  \
+        } else if (stride == sizeof(T) && n * sizeof(T) % 64 == 0) {                           \
+            for (size_t i = 0; i < n; i += 64 / sizeof(T))                                     \
+                memcpy(d + i, base + i * sizeof(T), 64);                                       \
+        } else if (stride == sizeof(T)) {                                                      \
+            for (size_t i = 0; i < n; i++) d[i] = get_##T(base + i * sizeof(T));               \
+        } else {                                                                               \
+            for (size_t i = 0; i < n; i++) d[i] = get_##T(base + (int64_t)i * stride);         \
+        }                                                                                      \
+    }                                                                                          \
     static void store_strided_##T(char *base, int64_t stride, const void *src, const u8 *mask, \
                                   size_t n) {                                                  \
         const T *s = src;                                                                      \
@@ -140,6 +154,7 @@ const vm_moves SIMT_ISA(vm_moves) = {.splat = ALL(splat),
                                      .scatter = ALL(scatter),
                                      .load_strided = ALL(load_strided),
                                      .store_strided = ALL(store_strided),
+                                     .row_load = ALL(row_load),
                                      .split = split,
                                      .stream = stream_to,
                                      .mask_or = mask_or};

@@ -69,7 +69,27 @@ static void print_named(const vm_code *c, const vm_inst *in, strbuf *out) {
         print_entry(c, c->warps[in->imm].dst, out);
         break;
     case VM_FAULT: strbuf_printf(out, " %u", c->faults[in->imm].number); break;
-    case VM_IF_LINEAR: strbuf_printf(out, " %s", ir_op_table[c->compares[in->imm].op].name); break;
+    case VM_IF_LINEAR:
+        for (const vm_compare *k = &c->compares[in->imm];; k++) {
+            strbuf_printf(out, " %s ", ir_op_table[k->op].name);
+            print_entry(c, k->a, out);
+            strbuf_printf(out, ", ");
+            print_entry(c, k->b, out);
+            if (k->last) break;
+            strbuf_printf(out, " and");
+        }
+        break;
+    case VM_IOTA_ROWS:
+    case VM_LOAD_ROWS:
+    case VM_STORE_ROWS:
+        for (int d = 0; d < 3; d++) {
+            strbuf_printf(out, d > 0 ? ", " : " by ");
+            if (c->rows[in->imm].step[d] != 0)
+                print_entry(c, c->rows[in->imm].step[d], out);
+            else
+                strbuf_printf(out, "0");
+        }
+        break;
     default: break;
     }
 }

@@ -1,8 +1,8 @@
 /* Which values differ between the lanes of a gang, and how.
  *
  * In: a scanned plan. Out: per value a stride (0: equal in all active lanes; s: value of lane i is
- * that of lane 0 plus i * s, modulo its width; VM_VARYING) and a range of integers; per construct
- * whether it is calm: active lanes always leave it together. Optimistic, iterated until stable.
+ * that of lane 0 plus i * s, modulo its width; VM_ROWS: it grows by steps along the block's axes, that
+ * are fixed or computed with it; VM_VARYING) and a range of integers; per construct whether it is calm: active lanes always leave it together. Optimistic, iterated until stable.
  * A gang of one lane has only uniform values.
  */
 #include "backend/vm/vm.h"
@@ -104,86 +104,144 @@ static void range_of(vm_plan *p, const ir_inst *in) {
     }
 }
 
-/* ---- strides ---- */
+/* ---- steps ----
+ * While the walk lasts, `stride` says what is known (VM_UNKNOWN, VM_VARYING, VM_ROWS: steps of run time,
+ * or KNOWN) and `steps` how much the value grows along each axis of the block. */
 
-static int64_t checked(int64_t stride, unsigned bits) {
-    stride = wrap(stride, bits);
-    return stride > MAX_STRIDE || stride < -MAX_STRIDE ? VM_VARYING : stride;
+enum { KNOWN = 0 };
+typedef struct shape {
+    int64_t stride;
+    vm_steps steps;
+} shape;
+
+static const shape varying = {VM_VARYING, {0, 0, 0}}, unknown = {VM_UNKNOWN, {0, 0, 0}},
+                   uniform = {KNOWN, {0, 0, 0}}, of_run_time = {VM_ROWS, {0, 0, 0}};
+
+static shape shape_of(const vm_plan *p, const ir_value *v) {
+    const vm_value *x = vm_value_of(p, v);
+    return (shape){x->stride, x->steps};
 }
 
-static int64_t join(int64_t a, int64_t b) {
-    if (a == VM_UNKNOWN) return b;
-    if (b == VM_UNKNOWN) return a;
-    return a == b ? a : VM_VARYING;
+static bool is_known(shape s) { return s.stride == KNOWN; }
+static bool is_uniform(shape s) {
+    return s.stride == KNOWN && s.steps.x == 0 && s.steps.y == 0 && s.steps.z == 0;
 }
 
-static bool set_stride(vm_plan *p, const ir_value *v, int64_t stride) {
+static bool equal(shape a, shape b) {
+    return a.stride == b.stride && a.steps.x == b.steps.x && a.steps.y == b.steps.y &&
+           a.steps.z == b.steps.z;
+}
+
+/* a * k + b * m, where the steps stay small */
+static shape combine(shape a, int64_t k, shape b, int64_t m, unsigned bits) {
+    int64_t of[3] = {wrap(a.steps.x * k + b.steps.x * m, bits),
+                     wrap(a.steps.y * k + b.steps.y * m, bits),
+                     wrap(a.steps.z * k + b.steps.z * m, bits)};
+    for (int i = 0; i < 3; i++)
+        if (of[i] > MAX_STRIDE || of[i] < -MAX_STRIDE) return varying;
+    return (shape){KNOWN, {of[0], of[1], of[2]}};
+}
+
+static shape join(shape a, shape b) {
+    if (a.stride == VM_UNKNOWN) return b;
+    if (b.stride == VM_UNKNOWN) return a;
+    return is_known(a) && equal(a, b) ? a : varying;
+}
+
+/* Once known, a value changes at most to steps of run time and to varying: this ends the iteration. */
+static bool set_shape(vm_plan *p, const ir_value *v, shape to) {
     vm_value *x = vm_value_of(p, v);
-    int64_t now = x->stride == VM_VARYING ? VM_VARYING : stride;
-    /* once known, a value only changes to varying: this ends the iteration */
-    if (x->stride != VM_UNKNOWN && now != x->stride) now = VM_VARYING;
-    bool changed = now != x->stride;
-    x->stride = now;
-    return changed;
+    shape now = shape_of(p, v);
+    if (equal(now, to) || now.stride == VM_VARYING) return false;
+    if (now.stride != VM_UNKNOWN && !(is_known(now) && to.stride == VM_ROWS)) to = varying;
+    x->stride = to.stride;
+    x->steps = to.steps;
+    return true;
 }
 
-static int64_t stride_of_tid(const vm_plan *p, uint64_t which) {
-    uint32_t x = p->block[0], y = p->block[1], z = p->block[2];
-    if (which == IR_LANEID) return p->lanes == 1 ? 0 : p->lanes <= IR_WARP_SIZE ? 1 : VM_VARYING;
-    if (p->lanes == 1 || which > IR_TID_Z || p->block[which] == 1) return 0;
-    bool alone = (uint64_t)p->block[which] == (uint64_t)x * y * z;
-    return alone ? 1 : VM_VARYING;
+/* Grows by `each` from lane to lane. */
+static shape along_lanes(const vm_plan *p, int64_t each) {
+    int64_t x = p->block[0], y = p->block[1], z = p->block[2];
+    return (shape){KNOWN, {x > 1 ? each : 0, y > 1 ? each * x : 0, z > 1 ? each * x * y : 0}};
 }
 
-static int64_t stride_of_extension(vm_plan *p, const ir_inst *in, int64_t s) {
+static shape shape_of_special(const vm_plan *p, uint64_t which) {
+    if (which == IR_LANEID) return p->lanes <= IR_WARP_SIZE ? along_lanes(p, 1) : varying;
+    if (which > IR_TID_Z || p->block[which] == 1) return uniform;
+    return (shape){KNOWN, {which == IR_TID_X, which == IR_TID_Y, which == IR_TID_Z}};
+}
+
+static shape shape_of_extension(vm_plan *p, const ir_inst *in, shape s) {
     const vm_value *a = vm_value_of(p, in->args[0]);
-    if (s == 0 || s == VM_VARYING || s == VM_UNKNOWN) return s;
-    if (!is_exact(a, in->args[0]->type) || (in->op == IR_ZEXT && a->low < 0)) return VM_VARYING;
+    if (is_uniform(s)) return s;
+    if (!is_known(s) || !is_exact(a, in->args[0]->type) || (in->op == IR_ZEXT && a->low < 0))
+        return varying;
     p->used_small_grid = true;
     return s;
 }
 
-static int64_t stride_of(vm_plan *p, const ir_inst *in) {
-    int64_t a = in->nargs > 0 ? vm_value_of(p, in->args[0])->stride : 0;
-    int64_t b = in->nargs > 1 ? vm_value_of(p, in->args[1])->stride : 0;
-    int64_t c = in->nargs > 2 ? vm_value_of(p, in->args[2])->stride : 0, k;
+/* One factor grows, the other does not: by a constant, or (addresses) by what is known at run time. */
+static shape shape_of_product(vm_plan *p, const ir_inst *in, shape a, shape b, unsigned bits) {
+    int64_t k;
+    bool swap = is_uniform(a);
+    if (!swap && !is_uniform(b)) return varying;
+    shape s = swap ? b : a;
+    if (is_known(s) && constant_of(p, in->args[swap ? 0 : 1], &k))
+        return k > MAX_STRIDE || k < -MAX_STRIDE ? varying : combine(s, k, uniform, 0, bits);
+    return bits == 64 ? of_run_time : varying;
+}
+
+static shape shape_of_inst(vm_plan *p, const ir_inst *in) {
+    shape a = in->nargs > 0 ? shape_of(p, in->args[0]) : uniform;
+    shape b = in->nargs > 1 ? shape_of(p, in->args[1]) : uniform;
+    shape c = in->nargs > 2 ? shape_of(p, in->args[2]) : uniform;
     unsigned bits = in->nresults > 0 ? width_of(in->results[0].type) : 0;
-    bool has_linear = a != VM_VARYING && b != VM_VARYING && c != VM_VARYING;
-    if (p->lanes == 1) return 0;
-    if (in->op == IR_SPECIAL) return stride_of_tid(p, in->imm);
+    int64_t k;
+    if (p->lanes == 1) return uniform;
+    if (in->op == IR_SPECIAL) return shape_of_special(p, in->imm);
     if (in->op == IR_ALLOC)
-        return in->results[0].type == IR_PTR_LOCAL ? (int64_t)p->local_bytes : 0;
-    if (ir_op_is_barrier(in->op)) return 0;
-    if (ir_op_is_atomic(in->op) || ir_op_is_warp(in->op)) return VM_VARYING;
-    if (!has_linear && !(in->op == IR_SELECT && a == 0)) return VM_VARYING;
-    if (a == VM_UNKNOWN || b == VM_UNKNOWN || c == VM_UNKNOWN) return VM_UNKNOWN;
+        return in->results[0].type == IR_PTR_LOCAL ? along_lanes(p, p->local_bytes) : uniform;
+    if (ir_op_is_barrier(in->op)) return uniform;
+    if (ir_op_is_atomic(in->op) || ir_op_is_warp(in->op)) return varying;
+    bool varies = a.stride == VM_VARYING || b.stride == VM_VARYING || c.stride == VM_VARYING;
+    if (varies) return varying;
+    if (a.stride == VM_UNKNOWN || b.stride == VM_UNKNOWN || c.stride == VM_UNKNOWN) return unknown;
+    if (is_uniform(a) && is_uniform(b) && is_uniform(c)) return uniform;
+    bool known = is_known(a) && is_known(b) && is_known(c);
     switch (in->op) {
     case IR_ADD:
-    case IR_PTRADD: return checked(a + b, bits);
-    case IR_SUB: return checked(a - b, bits);
-    case IR_MUL:
-        if (a == 0 && b == 0) return 0;
-        if (b == 0 && constant_of(p, in->args[1], &k))
-            return k > MAX_STRIDE || k < -MAX_STRIDE ? VM_VARYING : checked(a * k, bits);
-        if (a == 0 && constant_of(p, in->args[0], &k))
-            return k > MAX_STRIDE || k < -MAX_STRIDE ? VM_VARYING : checked(b * k, bits);
-        return VM_VARYING;
+    case IR_PTRADD: return known ? combine(a, 1, b, 1, bits) : of_run_time;
+    case IR_SUB: return known ? combine(a, 1, b, -1, bits) : of_run_time;
+    case IR_MUL: return shape_of_product(p, in, a, b, bits);
     case IR_SHL:
-        if (a == 0 && b == 0) return 0;
-        if (b == 0 && constant_of(p, in->args[1], &k) && k >= 0 && k < 30)
-            return checked(a * (1ll << k), bits);
-        return VM_VARYING;
+        if (!known || !is_uniform(b) || !constant_of(p, in->args[1], &k) || k < 0 || k >= 30)
+            return varying;
+        return combine(a, 1ll << k, uniform, 0, bits);
     case IR_SEXT:
-    case IR_ZEXT: return stride_of_extension(p, in, a);
-    case IR_TRUNC: return in->results[0].type == IR_I1 && a != 0 ? VM_VARYING : checked(a, bits);
+    case IR_ZEXT: return shape_of_extension(p, in, a);
+    case IR_TRUNC:
+        return !known || in->results[0].type == IR_I1 ? varying : combine(a, 1, uniform, 0, bits);
     case IR_BITCAST:
-        return a != 0 && (ir_type_is_float(in->args[0]->type) ||
-                          ir_type_is_float(in->results[0].type))
-                   ? VM_VARYING
+        return !known || ir_type_is_float(in->args[0]->type) ||
+                       ir_type_is_float(in->results[0].type)
+                   ? varying
                    : a;
-    case IR_SELECT: return a == 0 && b == c ? b : VM_VARYING;
-    default: return a == 0 && b == 0 && c == 0 ? 0 : VM_VARYING;
+    case IR_SELECT: return known && is_uniform(a) && equal(b, c) ? b : varying;
+    default: return varying;
     }
+}
+
+/* The walk is over: values that grow evenly from lane to lane get their stride. */
+static void settle(const vm_plan *p, vm_value *v) {
+    if (v->stride == VM_UNKNOWN) v->stride = KNOWN, v->steps = (vm_steps){0, 0, 0};
+    if (v->stride != KNOWN) return;
+    vm_steps s = v->steps;
+    int64_t x = p->block[0], y = p->block[1], z = p->block[2];
+    int64_t each = x > 1 ? s.x : y > 1 ? s.y : s.z;
+    bool even =
+        (x == 1 || s.x == each) && (y == 1 || s.y == each * x) && (z == 1 || s.z == each * x * y);
+    v->fixed_steps = !even;
+    v->stride = even ? each : VM_ROWS;
 }
 
 /* ---- the walk ---- */
@@ -207,9 +265,8 @@ static bool pass_values(vm_plan *p, const ir_inst *in) {
             in->op == IR_BR ? &in->label->results[i] : &in->label->regions[0]->params[i];
         bool together = n->calm && !(in->label->op == IR_IF && n->vector_if);
         if (in->op == IR_CONTINUE) together = n->calm || (n->continues == 1 && comes_at_once(in));
-        int64_t s = together ? join(vm_value_of(p, to)->stride, vm_value_of(p, in->args[i])->stride)
-                             : VM_VARYING;
-        changed |= set_stride(p, to, s);
+        shape s = together ? join(shape_of(p, to), shape_of(p, in->args[i])) : varying;
+        changed |= set_shape(p, to, s.stride == VM_ROWS ? varying : s);
     }
     return changed;
 }
@@ -222,8 +279,8 @@ static bool visit_inst(vm_plan *p, const ir_inst *in) {
     case IR_LOOP:
         for (unsigned i = 0; i < in->nargs; i++) {
             const ir_value *to = &in->regions[0]->params[i];
-            changed |= set_stride(
-                p, to, join(vm_value_of(p, to)->stride, vm_value_of(p, in->args[i])->stride));
+            shape s = join(shape_of(p, to), shape_of(p, in->args[i]));
+            changed |= set_shape(p, to, s.stride == VM_ROWS ? varying : s);
         }
         return visit_region(p, in->regions[0]) | changed;
     case IR_BLOCK: return visit_region(p, in->regions[0]);
@@ -238,7 +295,7 @@ static bool visit_inst(vm_plan *p, const ir_inst *in) {
     }
     default:
         for (unsigned i = 0; i < in->nresults; i++)
-            changed |= set_stride(p, &in->results[i], stride_of(p, in));
+            changed |= set_shape(p, &in->results[i], shape_of_inst(p, in));
         return changed;
     }
 }
@@ -283,13 +340,16 @@ static void find_ranges(vm_plan *p) {
 
 void vm_plan_shapes(vm_plan *p) {
     find_ranges(p);
-    for (uint32_t i = 0; i < p->nvalues; i++) p->values[i].stride = VM_UNKNOWN;
-    for (uint32_t i = 0; i < p->f->body.nparams; i++) p->values[p->f->body.params[i].id].stride = 0;
+    for (uint32_t i = 0; i < p->nvalues; i++) {
+        p->values[i].stride = VM_UNKNOWN;
+        p->values[i].steps = uniform.steps;
+    }
+    for (uint32_t i = 0; i < p->f->body.nparams; i++)
+        p->values[p->f->body.params[i].id].stride = KNOWN;
     for (uint32_t i = 0; i < p->nnodes; i++) {
         p->nodes[i].calm = true;
         p->nodes[i].vector_if = false;
     }
     while (visit_region(p, &p->f->body) | spread_unrest(p)) {}
-    for (uint32_t i = 0; i < p->nvalues; i++)
-        if (p->values[i].stride == VM_UNKNOWN) p->values[i].stride = 0;
+    for (uint32_t i = 0; i < p->nvalues; i++) settle(p, &p->values[i]);
 }

@@ -4,7 +4,8 @@
  * thread in kernels whose threads wait for each other otherwise than at a barrier (gang.c says which).
  * Every value has an entry in a table of pointers: to a vector of lanes in the frame, to a scalar, or
  * straight to memory (a forwarded load). Values that are equal in all lanes or grow by a constant from
- * lane to lane are kept as the one value of lane 0 ("scalar"; stride 0: uniform).
+ * lane to lane are kept as the one value of lane 0 ("scalar"; stride 0: uniform). So are, in blocks of two
+ * and three dimensions, those that grow by a step of their own along each axis ("rows").
  *
  * gang.c    the size of gangs: spin loops, and operations that meet from different places
  * shape.c   which values are scalars, and their stride; which constructs diverge
@@ -70,12 +71,22 @@ typedef struct vm_fault {
     bool vector[4];
 } vm_fault;
 
-/* a < b and kin between linear values, decided without looking at each lane where possible */
+/* a < b and kin between linear values, decided without looking at each lane where possible. A condition
+ * is one of them, or all of a few that stand together. */
 typedef struct vm_compare {
     ir_op op;
     uint8_t bits;
+    bool rows; /* steps count, not strides */
+    bool last; /* of its condition */
+    uint32_t a, b;
     int64_t stride_a, stride_b;
+    uint32_t step_a[3], step_b[3];
 } vm_compare;
+
+/* of an address or a number: entries of its steps along the axes of the block; 0: no step */
+typedef struct vm_rows {
+    uint32_t step[3];
+} vm_rows;
 
 typedef enum vm_place {
     VM_AT_CONST,
@@ -109,12 +120,13 @@ struct vm_code {
     vm_fault *faults;
     vm_compare *compares;
     vm_warp *warps;
+    vm_rows *rows;
     uint32_t *params;    /* entries of parameters */
     uint32_t *forwarded; /* entries of forwarded loads */
     uint32_t nforwarded;
     uint32_t nparams;
     char *constants; /* 64-byte aligned */
-    uint32_t natomics, nfaults, ncompares, nwarps;
+    uint32_t natomics, nfaults, ncompares, nwarps, nrows;
     size_t constant_bytes, cell_bytes, slot_bytes, set_bytes, ended_bytes, local_bytes,
         shared_bytes;
     size_t gang_bytes, shared_offset;
@@ -187,15 +199,23 @@ void vm_atomic_exec(const vm_atomic *x, void **entry, const uint8_t *mask, size_
 
 /* ---- analyses ---- */
 
-enum { VM_VARYING = INT32_MIN, VM_UNKNOWN = INT32_MIN + 1 };
+enum { VM_VARYING = INT32_MIN, VM_UNKNOWN = INT32_MIN + 1, VM_ROWS = INT32_MIN + 2 };
+
+typedef struct vm_steps {
+    int64_t x, y, z;
+} vm_steps;
 
 typedef struct vm_value { /* by value id */
-    int64_t stride;       /* of a scalar; VM_VARYING: a vector */
+    int64_t stride;       /* of a scalar; VM_VARYING: a vector; VM_ROWS: steps count */
+    vm_steps steps;       /* along the axes of the block, */
+    uint32_t step[3];     /* and entries that hold them; 0: no step. Made in place_steps */
+    bool fixed_steps;     /* known now, not computed */
     int64_t low, high;    /* range of integers, signed */
     uint32_t first, last; /* positions of definition and last use */
     uint32_t uses;
     uint32_t next_cell;     /* cell of a carried scalar for the next round */
     uint32_t entry, vector; /* entries: as it is; as vector when it is a scalar (0: not needed) */
+    bool decides; /* a condition that is only looked at by ifs, linear compare by compare */
     bool needs_vector, forward, aimed; /* aimed: computed by the store that uses it */
     ir_value *same;                    /* lives in the slot of this carried value */
     const ir_value *value;
