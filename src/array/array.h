@@ -21,6 +21,7 @@ typedef struct storage {
     int program_refs; /* those of the open program: refs > program_refs means somebody holds it */
     int32_t slot;     /* buffer number in the open program, or -1 */
     uint32_t version; /* bumped by each in-place write (PyTorch's version counter) */
+    uint32_t hidden_version; /* the same for writes through hidden arrays */
     size_t bytes;
     void *data;         /* NULL: not computed yet (or 0 bytes) */
     bool exposed;       /* foreign code can see the memory: ops that read or write it run at once */
@@ -38,6 +39,7 @@ typedef struct array {
     int64_t size;   /* number of elements */
     int64_t offset; /* bytes */
     storage *store;
+    bool hidden; /* its writes do not count as changes of the storage's other arrays (`.data`) */
     int64_t shape[ARRAY_MAX_NDIM], strides[ARRAY_MAX_NDIM]; /* strides in bytes */
 } array;
 
@@ -78,10 +80,15 @@ void *array_data(const array *a); /* address of the first element; NULL until ev
 simt_status array_item(array *a, scalar *out);  /* one element; size must be 1 */
 simt_status array_copy_out(array *a, void *to); /* C order, dense */
 bool array_is_contiguous(const array *a);       /* C order */
+static inline uint32_t *array_version(const array *a) {
+    return a->hidden ? &a->store->hidden_version : &a->store->version;
+}
 
 /* ---- views (same storage) ---- */
 simt_status array_view_strided(array *a, dtype dt, const int64_t *shape, const int64_t *strides,
                                int ndim, int64_t offset, array **out);
+/* The same elements; views of a hidden array are hidden. */
+simt_status array_alias(array *a, bool hidden, array **out);
 simt_status array_reshape(array *a, const int64_t *shape, int ndim,
                           array **out); /* one -1 allowed; copies if it must */
 simt_status array_try_reshape_view(array *a, const int64_t *shape, int ndim,
@@ -143,10 +150,13 @@ simt_status array_cumsum(array *a, int axis, graph_face face, array **out);
 
 /* Indexing by arrays. indices[i] may be NULL for a full slice of that axis; bool arrays are turned into
  * integer indices (evaluates them). Range errors come at evaluation, with the line of this call. */
-simt_status array_index_get(array *a, array **indices, int n, array **out);
-simt_status array_index_put(array *a, array **indices, int n, const operand *value,
-                            bool accumulate);
-simt_status array_take(array *a, array *indices, int axis, array **out);
+enum {
+    INDEX_ACCUMULATE = 1, /* put: adds; equal indices add up */
+    INDEX_NO_WRAP = 2,    /* a negative index is out of range; otherwise it counts from the end */
+};
+simt_status array_index_get(array *a, array **indices, int n, unsigned flags, array **out);
+simt_status array_index_put(array *a, array **indices, int n, const operand *value, unsigned flags);
+simt_status array_take(array *a, array *indices, int axis, unsigned flags, array **out);
 simt_status array_take_along_axis(array *a, array *indices, int axis, array **out);
 simt_status array_scatter_add(array *dst, array *indices, array *src, int axis); /* in place */
 simt_status array_nonzero(array *a, array **out); /* out[ndim], evaluated now */

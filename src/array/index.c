@@ -186,13 +186,13 @@ static simt_status list_make(index_list *l, array *a, array **indices, int n) {
     return status;
 }
 
-static void list_to_node(queue_request *q, const index_list *l, const array *a) {
+static void list_to_node(queue_request *q, const index_list *l, const array *a, unsigned flags) {
     for (int d = 0; d < a->ndim; d++) {
         if (!l->arrays[d]) continue;
         queue_input(q, l->arrays[d]);
         queue_view_broadcast(&q->node.in[q->node.nin - 1], l->arrays[d], l->shape, l->ndim);
     }
-    q->node.params[0] = l->mask;
+    q->node.params[0] = l->mask | (flags & INDEX_NO_WRAP ? INDEX_STRICT : 0);
     q->node.params[1] = l->place;
     q->node.params[2] = l->ndim;
     q->node.nparams = 3;
@@ -206,7 +206,7 @@ static int64_t product(const int64_t *shape, int ndim) {
 
 /* ---- reading ---- */
 
-static simt_status get(array_op op, array *a, array **indices, int n, array **out) {
+static simt_status get(array_op op, array *a, array **indices, int n, unsigned flags, array **out) {
     if (is_dense_mask(a, indices, n)) return masked_get(a, indices[0], out);
     array_position position;
     queue_ask_position(&position);
@@ -226,7 +226,7 @@ static simt_status get(array_op op, array *a, array **indices, int n, array **ou
         q.node.compute = a->dt;
         q.position = &position;
         queue_input(&q, a);
-        list_to_node(&q, &l, a);
+        list_to_node(&q, &l, a, flags);
         queue_output_new(&q, a->dt, l.result_shape, l.result_ndim);
         status = queue_add(&q, out);
     }
@@ -234,11 +234,11 @@ static simt_status get(array_op op, array *a, array **indices, int n, array **ou
     return status;
 }
 
-simt_status array_index_get(array *a, array **indices, int n, array **out) {
-    return get(OP_INDEX_GET, a, indices, n, out);
+simt_status array_index_get(array *a, array **indices, int n, unsigned flags, array **out) {
+    return get(OP_INDEX_GET, a, indices, n, flags, out);
 }
 
-simt_status array_take(array *a, array *indices, int axis, array **out) {
+simt_status array_take(array *a, array *indices, int axis, unsigned flags, array **out) {
     array *list[ARRAY_MAX_NDIM] = {0};
     if (axis < 0) axis += a->ndim;
     if (axis < 0 || axis >= a->ndim)
@@ -250,7 +250,7 @@ simt_status array_take(array *a, array *indices, int axis, array **out) {
         indices = integers;
     }
     list[axis] = indices;
-    simt_status status = get(OP_TAKE, a, list, axis + 1, out);
+    simt_status status = get(OP_TAKE, a, list, axis + 1, flags, out);
     array_unref(integers);
     return status;
 }
@@ -323,8 +323,9 @@ static simt_status private_copy(array **a) {
 }
 
 simt_status array_index_put(array *a, array **indices, int n, const operand *value,
-                            bool accumulate) {
-    if (is_masked_fill(a, indices, n, value, accumulate)) return masked_fill(a, indices[0], value);
+                            unsigned flags) {
+    if (is_masked_fill(a, indices, n, value, flags & INDEX_ACCUMULATE))
+        return masked_fill(a, indices[0], value);
     array_position position;
     queue_ask_position(&position);
     index_list l;
@@ -344,8 +345,8 @@ simt_status array_index_put(array *a, array **indices, int n, const operand *val
         queue_input(&q, a);
         queue_input(&q, v);
         queue_view_broadcast(&q.node.in[1], v, l.result_shape, l.result_ndim);
-        list_to_node(&q, &l, a);
-        q.node.params[q.node.nparams++] = accumulate;
+        list_to_node(&q, &l, a, flags);
+        q.node.params[q.node.nparams++] = (flags & INDEX_ACCUMULATE) != 0;
         status = queue_add(&q, NULL);
     }
     array_unref(v);

@@ -5,7 +5,8 @@
 
 /* An indexed walk over `array`: index dimensions (all index arrays together) and the other ones. */
 typedef struct indexed {
-    int count; /* index arrays */
+    int count;  /* index arrays */
+    bool wraps; /* negative indices count from the end */
     const call_view *index[GRAPH_MAX_INPUTS];
     int axis[GRAPH_MAX_INPUTS];    /* which axis each one indexes */
     int index_ndim, before, after; /* dimensions of the result: before, index, after */
@@ -16,8 +17,13 @@ typedef struct indexed {
 
 static void setup(indexed *x, const call_args *c, const call_view *array, int first_index) {
     uint32_t mask = (uint32_t)c->node->params[0];
+    bool wraps = !(c->node->params[0] & INDEX_STRICT);
     int place = (int)c->node->params[1], rest = 0, k = 0;
-    *x = (indexed){.index_ndim = (int)c->node->params[2], .npoints = 1, .nbefore = 1, .nafter = 1};
+    *x = (indexed){.index_ndim = (int)c->node->params[2],
+                   .wraps = wraps,
+                   .npoints = 1,
+                   .nbefore = 1,
+                   .nafter = 1};
     for (int d = 0; d < array->ndim; d++) {
         if (mask >> d & 1) {
             x->index[k] = &c->in[first_index + k];
@@ -43,19 +49,19 @@ static simt_status out_of_bounds(int64_t value, int axis, int64_t size) {
                        (long long)value, axis, (long long)size);
 }
 
-static simt_status check_indices(const call_view *index, int axis, int64_t size) {
+static simt_status check_indices(const call_view *index, int axis, int64_t size, bool wraps) {
     int64_t position[GRAPH_MAX_NDIM] = {0}, offset = 0;
     int64_t *strides[1] = {(int64_t *)index->strides};
     do {
         int64_t value = load_i64(index->data + offset);
-        if (value < -size || value >= size) return out_of_bounds(value, axis, size);
+        if (value < (wraps ? -size : 0) || value >= size) return out_of_bounds(value, axis, size);
     } while (walk_next(position, index->shape, index->ndim, 1, strides, &offset));
     return SIMT_OK;
 }
 
 static simt_status check_all(const indexed *x, const call_view *array) {
     for (int k = 0; k < x->count; k++)
-        SIMT_TRY(check_indices(x->index[k], x->axis[k], array->shape[x->axis[k]]));
+        SIMT_TRY(check_indices(x->index[k], x->axis[k], array->shape[x->axis[k]], x->wraps));
     return SIMT_OK;
 }
 
@@ -172,11 +178,11 @@ static bool quick_offsets(const quick_move *q, int64_t p, int64_t n, int64_t *of
     uint64_t bad = 0;
     for (int k = 0; k < x->count; k++) {
         int64_t size = q->m->array->shape[x->axis[k]], stride = q->m->array->strides[x->axis[k]];
-        int64_t step = q->index_stride[k];
+        int64_t step = q->index_stride[k], wrap = x->wraps ? size : 0;
         const char *from = x->index[k]->data + p * step;
         for (int64_t j = 0; j < n; j++) {
             int64_t value = load_i64(from + j * step);
-            value += value < 0 ? size : 0;
+            value += value < 0 ? wrap : 0;
             bad |= (uint64_t)value >= (uint64_t)size;
             value = (int64_t)((uint64_t)value * (uint64_t)stride);
             offsets[j] = k ? (int64_t)((uint64_t)offsets[j] + (uint64_t)value) : value;
@@ -282,7 +288,7 @@ simt_status call_take_along(const call_args *c) {
     const call_view *a = &c->in[0], *index = &c->in[1];
     int axis = (int)c->node->params[0];
     int64_t size = a->shape[axis];
-    SIMT_TRY(check_indices(index, axis, size));
+    SIMT_TRY(check_indices(index, axis, size, true));
     int64_t a_strides[GRAPH_MAX_NDIM], position[GRAPH_MAX_NDIM] = {0}, offsets[3] = {0, 0, 0};
     for (int d = 0; d < a->ndim; d++)
         a_strides[d] = d == axis || (a->shape[d] == 1 && index->shape[d] != 1) ? 0 : a->strides[d];
@@ -300,7 +306,7 @@ simt_status call_scatter_add(const call_args *c) {
     const call_view *index = &c->in[1], *source = &c->in[2];
     int axis = (int)c->node->params[0];
     int64_t size = c->out.shape[axis];
-    SIMT_TRY(check_indices(index, axis, size));
+    SIMT_TRY(check_indices(index, axis, size, true));
     int64_t to_strides[GRAPH_MAX_NDIM], position[GRAPH_MAX_NDIM] = {0}, offsets[3] = {0, 0, 0};
     memcpy(to_strides, c->out.strides, sizeof *to_strides * (size_t)c->out.ndim);
     to_strides[axis] = 0;

@@ -107,6 +107,8 @@ void queue_output_new(queue_request *q, dtype dt, const int64_t *shape, int ndim
 /* Adds the node; runs the program when it must (eager, exposed memory, bounds). *result gets a new
  * reference (to q->out or the new array); result may be NULL for writes in place. */
 simt_status queue_add(queue_request *q, array **result);
+/* params[0] of an indexing node: the mask of its axes, and this bit: negative indices are errors. */
+#define INDEX_STRICT ((int64_t)1 << 40)
 void queue_ask_position(array_position *p); /* before taking the lock */
 void queue_clear_locked(void);              /* drops the program's references */
 

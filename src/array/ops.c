@@ -50,6 +50,10 @@ static simt_status check_power(array_op op, const operand *in, dtype compute) {
     return SIMT_OK;
 }
 
+static bool is_minus_one(const operand *x) {
+    return !x->a && (x->s.kind == 'F' ? x->s.f == -1 : x->s.kind == 'I' && x->s.i == -1);
+}
+
 /* ---- types and shape ---- */
 
 static simt_status find_dtypes(array_op op, const operand *in, int nin, const op_options *o,
@@ -225,6 +229,10 @@ simt_status array_elementwise(array_op op, const operand *in, int nin, const op_
     int ndim;
     array *out = o->out;
     SIMT_TRY(find_dtypes(op, in, nin, o, &compute, &dt));
+    if (op == OP_POWER && is_minus_one(&in[1]) && dtype_is_float(compute)) { /* exactly 1 / a */
+        op = OP_RECIPROCAL;
+        nin = 1;
+    }
     SIMT_TRY(find_shape(in, nin, o, shape, &ndim));
     if (out) {
         if (array_op_table[op].dtypes != 'X') SIMT_TRY(check_cast(op, o->face, dt, out->dt));

@@ -11,6 +11,9 @@
 
 #define MOST_NODES  1000
 #define MOST_PINNED ((size_t)512 << 20)
+/* An array larger than memory may be computed as part of a sum that fuses with it; one larger than this
+ * would not end within hours. */
+#define MOST_ELEMENTS ((int64_t)1 << 42)
 
 void queue_view(graph_view *v, const array *a) {
     v->dt = a->dt;
@@ -100,6 +103,15 @@ static simt_status add_locked(queue_request *q, array **result) {
     if (!target) {
         int64_t size = (int64_t)dtype_bytes(n->out.dt);
         for (int d = 0; d < n->out.ndim; d++) size *= n->out.shape[d];
+        if (size > MOST_ELEMENTS * (int64_t)dtype_bytes(n->out.dt)) {
+            char text[200];
+            return status_fail(SIMT_ERR_MEMORY,
+                               "Unable to allocate %.3g TiB for an array with shape %s and data "
+                               "type %s",
+                               (double)size / (1LL << 40),
+                               shape_print(n->out.shape, n->out.ndim, text, sizeof text),
+                               dtype_table[n->out.dt].name);
+        }
         storage *s = storage_new_locked((size_t)size);
         if (!s) return SIMT_ERR_MEMORY;
         SIMT_TRY(
@@ -123,7 +135,7 @@ static simt_status add_locked(queue_request *q, array **result) {
     array_slot *slot = &array_ctx.slots[n->out.buffer];
     slot->written = true;
     slot->fresh |= q->fresh;
-    if (q->out) target->store->version++;
+    if (q->out) ++*array_version(target);
     if (q->position) {
         array_position *p = &array_ctx.positions[array_ctx.npositions++];
         *p = *q->position;

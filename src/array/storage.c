@@ -59,6 +59,7 @@ simt_status array_new_locked(storage *s, dtype dt, const int64_t *shape, const i
     a->ndim = ndim;
     a->offset = offset;
     a->store = s;
+    a->hidden = false;
     int64_t size = 1, itemsize = (int64_t)dtype_bytes(dt);
     for (int d = ndim - 1; d >= 0; d--) {
         a->shape[d] = shape[d];

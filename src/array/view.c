@@ -13,8 +13,15 @@ static simt_status make_view(array *a, dtype dt, const int64_t *shape, const int
     SIMT_TRY(array_lock());
     a->store->refs++;
     simt_status status = array_new_locked(a->store, dt, shape, strides, ndim, offset, out);
+    if (status == SIMT_OK) (*out)->hidden = a->hidden;
     array_unlock();
     return status;
+}
+
+simt_status array_alias(array *a, bool hidden, array **out) {
+    SIMT_TRY(make_view(a, a->dt, a->shape, a->strides, a->ndim, a->offset, out));
+    (*out)->hidden = hidden;
+    return SIMT_OK;
 }
 
 simt_status array_view_strided(array *a, dtype dt, const int64_t *shape, const int64_t *strides,

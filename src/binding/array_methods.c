@@ -359,7 +359,7 @@ METHOD(take) {
         a = line;
     }
     bool ok = binding_to_array(values[0], true, DT_I64, FACE_NUMPY, DT_F64, &index) &&
-              binding_ok(array_take(a, index, axis, &made));
+              binding_ok(array_take(a, index, axis, 0, &made));
     array_unref(line);
     array_unref(index);
     return ok ? binding_into_out(made, values[2]) : NULL;

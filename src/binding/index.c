@@ -363,7 +363,8 @@ static bool is_plain_mask(const array *a, PyObject *key) {
 }
 
 bool binding_get_item(array *a, PyObject *key, graph_face face, array **out) {
-    if (is_plain_mask(a, key)) return binding_ok(array_index_get(a, &((pyarray *)key)->a, 1, out));
+    if (is_plain_mask(a, key))
+        return binding_ok(array_index_get(a, &((pyarray *)key)->a, 1, 0, out));
     binding_key k;
     if (!binding_key_parse(a, key, face, &k)) return false;
     array *view = NULL;
@@ -374,7 +375,7 @@ bool binding_get_item(array *a, PyObject *key, graph_face face, array **out) {
     }
     array *index[MAX_PARTS];
     if (status == SIMT_OK)
-        status = array_index_get(view, index, binding_key_indices(&k, index), out);
+        status = array_index_get(view, index, binding_key_indices(&k, index), 0, out);
     array_unref(view);
     binding_key_deinit(&k);
     return binding_ok(status);
@@ -411,7 +412,7 @@ bool binding_set_item(array *a, PyObject *key, const operand *value, graph_face 
     if (status == SIMT_OK)
         status = k.nindices == 0
                      ? array_assign(view, value, face)
-                     : array_index_put(view, index, binding_key_indices(&k, index), value, false);
+                     : array_index_put(view, index, binding_key_indices(&k, index), value, 0);
     array_unref(view);
     binding_key_deinit(&k);
     return binding_ok(status);

@@ -65,20 +65,23 @@ static int set_grad(PyObject *o, PyObject *value, void *unused) {
     tensor_unref(old);
     return 0;
 }
+/* Writes through .data are not seen by the version counter of the tensor, as in PyTorch. */
 static PyObject *get_data(PyObject *o, void *unused) {
-    tensor *out = NULL;
-    return tensor_result(tensor_detach(tensor_of(o), &out), out);
+    array *a = NULL;
+    return binding_ok(array_alias(tensor_of(o)->a, true, &a)) ? tensor_wrap_array(a) : NULL;
 }
 static int set_data(PyObject *o, PyObject *value, void *unused) {
     if (!value || !tensor_check(value)) {
         PyErr_SetString(PyExc_TypeError, "Variable data has to be a tensor");
         return -1;
     }
-    tensor_set_array(o, array_ref(tensor_of(value)->a));
+    array *a = NULL;
+    if (!binding_ok(array_alias(tensor_of(value)->a, tensor_of(o)->a->hidden, &a))) return -1;
+    tensor_set_array(o, a);
     return 0;
 }
 static PyObject *get_version(PyObject *o, void *unused) {
-    return PyLong_FromUnsignedLong(tensor_of(o)->a->store->version);
+    return PyLong_FromUnsignedLong(*array_version(tensor_of(o)->a));
 }
 static PyObject *get_output_nr(PyObject *o, void *unused) {
     return PyLong_FromLong(tensor_of(o)->output);

@@ -174,7 +174,7 @@ int tensor_set_item(PyObject *o, PyObject *key, PyObject *value) {
                 s = grad_cast(v.v.t, view->a->dt, &cast);
         }
         tensor_operand source = cast ? (tensor_operand){cast} : v.v;
-        if (s == SIMT_OK) s = grad_index_put(view, index, n, &source, false);
+        if (s == SIMT_OK) s = grad_index_put(view, index, n, &source, 0);
         tensor_unref(cast);
     }
     tensor_unref(view);
@@ -264,10 +264,16 @@ static PyObject *op_index_add_(PyObject **v) { /* input, dim, index, source, alp
     tensor *index = tensor_arg(v[2], "index_add_", "index", 3),
            *source = tensor_arg(v[3], "index_add_", "source", 4);
     if (!index || !source || !tensor_dim(v[1], self->a->ndim, &axis)) return NULL;
+    int64_t bad;
+    if (self->a->ndim && grad_find_outside(index->a, self->a->shape[axis], false, &bad)) {
+        PyErr_SetString(PyExc_IndexError, "index out of range in self");
+        return NULL;
+    }
     array *indices[ARRAY_MAX_NDIM] = {NULL};
     indices[axis] = index->a;
     tensor_operand value = {source};
-    return tensor_same(grad_index_put(self, indices, axis + 1, &value, true), v[0]);
+    return tensor_same(
+        grad_index_put(self, indices, axis + 1, &value, INDEX_ACCUMULATE | INDEX_NO_WRAP), v[0]);
 }
 TENSOR_SIGNATURE(index_add_, 4, 4, "input", "dim", "index", "source")
 TENSOR_METHOD(index_add_, op_index_add_)

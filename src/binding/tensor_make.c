@@ -2,6 +2,8 @@
 #include <math.h>
 #include <string.h>
 
+#include <float.h>
+
 #include "array/idx.h"
 #include "binding/tensor.h"
 
@@ -293,8 +295,8 @@ static PyObject *op_eye(PyObject **v) { /* n, m, dtype */
         !tensor_dtype_arg(v[2], "eye", &dt) || !binding_start())
         return NULL;
     if (n < 0 || m < 0)
-        return PyErr_Format(PyExc_RuntimeError, "n must be greater or equal to 0, got %lld",
-                            (long long)(n < 0 ? n : m));
+        return PyErr_Format(PyExc_RuntimeError, "%s must be greater or equal to 0, got %lld",
+                            n < 0 ? "n" : "m", (long long)(n < 0 ? n : m));
     return binding_ok(array_eye(dt >= 0 ? (dtype)dt : grad_default_float, n, m, 0, &a))
                ? tensor_wrap_array(a)
                : NULL;
@@ -303,6 +305,10 @@ TENSOR_SIGNATURE(_eye, 1, 3, "n", "m", "dtype")
 TENSOR_FUNCTION(_eye, op_eye)
 
 /* ---- random ---- */
+
+static PyObject *bad_std(PyObject *std) {
+    return PyErr_Format(PyExc_RuntimeError, "normal expects std >= 0.0, but found std %S", std);
+}
 
 /* _random(kind, size, a, b, dtype, generator, requires_grad): rand [a, b), normal(a, b), int
      * [a, b), permutation of a */
@@ -345,6 +351,7 @@ static PyObject *op_random(PyObject **v) {
         if (!dtype_is_float(type))
             return PyErr_Format(PyExc_RuntimeError, "\"%s\" not implemented for '%s'", kind,
                                 dtype_torch_name(type));
+        if (*kind == 'n' && !(y >= 0)) return bad_std(v[3]);
         bool half = type == DT_F16 || type == DT_BF16;
         dtype make = half ? DT_F32 : type;
         s = *kind == 'n' ? array_random_normal(r, make, x, y, shape, ndim, &raw)
@@ -360,6 +367,11 @@ static PyObject *op_random(PyObject **v) {
 TENSOR_SIGNATURE(_random, 2, 7, "kind", "size", "a", "b", "dtype", "generator", "requires_grad")
 TENSOR_FUNCTION(_random, op_random)
 
+static bool fits_float(double x, dtype dt) {
+    double most = dt == DT_F64 ? DBL_MAX : dt == DT_F16 ? 65504 : FLT_MAX;
+    return x >= -most && x <= most;
+}
+
 /* x.normal_(mean, std), x.uniform_(from, to): in place */
 static PyObject *randomise(PyObject **v, bool normal) {
     tensor *t = tensor_of(v[0]);
@@ -367,9 +379,11 @@ static PyObject *randomise(PyObject **v, bool normal) {
     random_state *r = tensor_generator_state(v[3]);
     if (!r || !tensor_double_arg(v[1], 0, "mean", &a) || !tensor_double_arg(v[2], 1, "std", &b))
         return NULL;
-    if (normal && b < 0)
-        return PyErr_Format(PyExc_RuntimeError, "normal expects std >= 0.0, but found std %S",
-                            v[2]);
+    if (normal && !(b >= 0)) return bad_std(v[2]);
+    if (!normal && !(fits_float(a, t->a->dt) && fits_float(b, t->a->dt)))
+        return PyErr_Format(PyExc_RuntimeError, "%s is out of bounds for %s",
+                            fits_float(a, t->a->dt) ? "to" : "from",
+                            t->a->dt == DT_F32 ? "float" : dtype_table[t->a->dt].name);
     if (!normal && a > b)
         return PyErr_Format(
             PyExc_RuntimeError,

@@ -466,6 +466,10 @@ static PyObject *op_dropout(PyObject **v) { /* input, p, training, channels */
     if (!tensor_double_arg(v[1], 0.5, "p", &p) || !tensor_bool_arg(v[2], true, &training) ||
         !tensor_bool_arg(v[3], false, &channels))
         return NULL;
+    if (v[1] == Py_None) {
+        PyErr_SetString(PyExc_TypeError, "dropout(): p must be a number, not None");
+        return NULL;
+    }
     if (!(p >= 0 && p <= 1)) {
         PyErr_Format(PyExc_ValueError, "dropout probability has to be between 0 and 1, but got %S",
                      v[1]);

@@ -217,7 +217,7 @@ simt_status grad_linear(tensor *x, tensor *weight, tensor *bias,
 /* index.c */
 simt_status grad_index_get(tensor *t, array **indices, int n, tensor **out);
 simt_status grad_index_put(tensor *t, array **indices, int n, const tensor_operand *value,
-                           bool accumulate);
+                           unsigned flags); /* INDEX_ACCUMULATE, INDEX_NO_WRAP */
 simt_status grad_take(tensor *t, tensor *indices, int axis, const char *name, tensor **out);
 simt_status grad_embedding(tensor *weight, tensor *indices, int64_t padding, tensor **out);
 simt_status grad_gather(tensor *t, int axis, tensor *indices, tensor **out);

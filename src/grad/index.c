@@ -63,7 +63,7 @@ static simt_status rule_index_get(grad_node *n, tensor *const *out, tensor **in)
     tensor *r = zeros(&w, n->edges[0].dt, n->edges[0].shape, n->edges[0].ndim);
     if (w.status == SIMT_OK) {
         tensor_operand value = {out[0]};
-        w.status = grad_index_put(r, indices, count, &value, true);
+        w.status = grad_index_put(r, indices, count, &value, INDEX_ACCUMULATE);
     }
     in[0] = w_take(&w, r);
     return work_end(&w);
@@ -75,7 +75,7 @@ simt_status grad_index_get(tensor *t, array **indices, int n, tensor **out) {
         SIMT_TRY(grad_node_new("IndexBackward0", rule_index_get, &t, 1, n, n, &node));
     array *a = NULL;
     simt_status s = save_indices(node, indices, n);
-    if (s == SIMT_OK) s = array_index_get(t->a, indices, n, &a);
+    if (s == SIMT_OK) s = array_index_get(t->a, indices, n, 0, &a);
     if (s == SIMT_OK) return grad_finish(a, node, out);
     grad_node_unref(node);
     return s;
@@ -92,7 +92,7 @@ static simt_status rule_index_put(grad_node *n, tensor *const *out, tensor **in)
         copy = work_own(&w, s, copy);
         tensor_operand zero = {NULL, {.kind = 'I'}};
         if (w.status == SIMT_OK && n->options[0] == 0)
-            w.status = grad_index_put(copy, indices, count, &zero, false);
+            w.status = grad_index_put(copy, indices, count, &zero, 0);
         in[0] = w_take(&w, copy);
     }
     if (w.status == SIMT_OK && n->nin > 1 && grad_wants(n, 1))
@@ -101,17 +101,17 @@ static simt_status rule_index_put(grad_node *n, tensor *const *out, tensor **in)
 }
 
 simt_status grad_index_put(tensor *t, array **indices, int n, const tensor_operand *value,
-                           bool accumulate) {
+                           unsigned flags) {
     SIMT_TRY(grad_check_inplace(t));
     tensor *inputs[2] = {t, value->t};
     grad_node *node = NULL;
     if (dtype_is_float(t->a->dt))
         SIMT_TRY(grad_node_new("IndexPutBackward0", rule_index_put, inputs, value->t ? 2 : 1, n, n,
                                &node));
-    if (node) node->options[0] = accumulate;
+    if (node) node->options[0] = flags & INDEX_ACCUMULATE;
     operand v = value->t ? (operand){.a = value->t->a} : (operand){.s = value->s, .weak = true};
     simt_status s = save_indices(node, indices, n);
-    if (s == SIMT_OK) s = array_index_put(t->a, indices, n, &v, accumulate);
+    if (s == SIMT_OK) s = array_index_put(t->a, indices, n, &v, flags);
     if (s == SIMT_OK) return grad_attach_inplace(t, node);
     grad_node_unref(node);
     return s;
@@ -137,7 +137,7 @@ static simt_status rule_take(grad_node *n, tensor *const *out, tensor **in) {
     if (w.status == SIMT_OK) {
         indices[axis] = index->a;
         tensor_operand value = {g};
-        w.status = grad_index_put(r, indices, axis + 1, &value, true);
+        w.status = grad_index_put(r, indices, axis + 1, &value, INDEX_ACCUMULATE);
     }
     in[0] = w_take(&w, r);
     return work_end(&w);
@@ -152,7 +152,7 @@ simt_status grad_take(tensor *t, tensor *indices, int axis, const char *name, te
         grad_save(n, 0, indices);
     }
     array *a;
-    simt_status s = array_take(t->a, indices->a, axis, &a);
+    simt_status s = array_take(t->a, indices->a, axis, INDEX_NO_WRAP, &a);
     if (s == SIMT_OK) return grad_finish(a, n, out);
     grad_node_unref(n);
     return s;
@@ -201,12 +201,16 @@ static simt_status check_index(const tensor *t, int axis, const tensor *index, c
                            "Index tensor must have the same number of dimensions as %s tensor",
                            strcmp(what, "gather") == 0 ? "input" : "self");
     for (int d = 0; d < t->a->ndim; d++)
-        if (d != axis && index->a->shape[d] > t->a->shape[d])
-            return status_fail(SIMT_ERR_RUNTIME,
-                               "Size does not match at dimension %d expected index to be no larger "
-                               "than self apart "
-                               "from dimension %d",
-                               d, axis);
+        if (d != axis && index->a->shape[d] > t->a->shape[d]) {
+            char mine[200], theirs[200];
+            shape_text(index->a->shape, index->a->ndim, theirs, sizeof theirs);
+            shape_text(t->a->shape, t->a->ndim, mine, sizeof mine);
+            return status_fail(
+                SIMT_ERR_RUNTIME,
+                "Size does not match at dimension %d expected index %s to be no larger "
+                "than self %s apart from dimension %d",
+                d, theirs, mine, axis);
+        }
     int64_t bad;
     if (t->a->ndim && grad_find_outside(index->a, t->a->shape[axis], false, &bad))
         return status_fail(SIMT_ERR_RUNTIME,
@@ -241,7 +245,7 @@ simt_status grad_gather(tensor *t, int axis, tensor *index, tensor **out) {
         n->params[0] = axis;
         grad_save(n, 0, index);
     }
-    if (s == SIMT_OK) s = array_index_get(t->a, indices, t->a->ndim, &a);
+    if (s == SIMT_OK) s = array_index_get(t->a, indices, t->a->ndim, INDEX_NO_WRAP, &a);
     work_end(&w);
     if (s == SIMT_OK) return grad_finish(a, n, out);
     grad_node_unref(n);
@@ -269,6 +273,8 @@ simt_status grad_scatter(tensor *t, int axis, tensor *index, const tensor_operan
         simt_status s = grad_slice(src->t, items, index->a->ndim, "SliceBackward0", &part);
         value.t = work_own(&w, s, part);
     }
-    if (w.status == SIMT_OK) w.status = grad_index_put(t, indices, t->a->ndim, &value, add);
+    if (w.status == SIMT_OK)
+        w.status = grad_index_put(t, indices, t->a->ndim, &value,
+                                  INDEX_NO_WRAP | (add ? INDEX_ACCUMULATE : 0));
     return work_end(&w);
 }

@@ -321,13 +321,13 @@ simt_status grad_node_new(const char *name, grad_rule rule, tensor *const *input
 void grad_save(grad_node *n, int slot, tensor *t) {
     if (!n || !t) return;
     n->saved[slot].t = tensor_ref(t);
-    n->saved[slot].version = t->a->store->version;
+    n->saved[slot].version = *array_version(t->a);
 }
 
 void grad_save_output(grad_node *n, int slot, tensor *t, int output) {
     if (!n || !t) return;
     n->saved[slot].a = array_ref(t->a);
-    n->saved[slot].version = t->a->store->version;
+    n->saved[slot].version = *array_version(t->a);
     n->saved[slot].output = output;
 }
 
@@ -349,20 +349,20 @@ static simt_status changed_error(const grad_saved *s, const array *a, const grad
         "enable "
         "anomaly detection to find the operation that failed to compute its gradient, with "
         "torch.autograd.set_detect_anomaly(True, check_nan=False).",
-        dtype_torch_name(a->dt), shape, which, a->store->version, s->version);
+        dtype_torch_name(a->dt), shape, which, *array_version(a), s->version);
 }
 
 simt_status grad_get_saved(grad_node *n, int slot, tensor **out) {
     grad_saved *s = &n->saved[slot];
     *out = NULL;
     if (s->t) {
-        if (s->t->a->store->version != s->version)
+        if (*array_version(s->t->a) != s->version)
             return changed_error(s, s->t->a, s->t->fn, s->t->output);
         *out = tensor_ref(s->t);
         return SIMT_OK;
     }
     if (s->a) {
-        if (s->a->store->version != s->version) return changed_error(s, s->a, n, s->output);
+        if (*array_version(s->a) != s->version) return changed_error(s, s->a, n, s->output);
         *out = tensor_new(array_ref(s->a));
         if (!*out) return SIMT_ERR_MEMORY;
         (*out)->requires_grad = true;
@@ -401,7 +401,7 @@ simt_status grad_finish_view(tensor *of, array *a, grad_node *n, tensor **out) {
     SIMT_TRY(grad_finish(a, n, out));
     if (!grad_enabled || a->store != of->a->store) return SIMT_OK;
     (*out)->base = tensor_ref(of->base ? of->base : of);
-    (*out)->base_version = a->store->version;
+    (*out)->base_version = *array_version(a);
     return SIMT_OK;
 }
 
@@ -458,7 +458,7 @@ static simt_status rule_copy_slices(grad_node *n, tensor *const *out, tensor **i
 
 simt_status tensor_get_fn(tensor *t, grad_node **out) {
     *out = t->fn;
-    if (!t->base || !t->base->requires_grad || t->base_version == t->a->store->version)
+    if (!t->base || !t->base->requires_grad || t->base_version == *array_version(t->a))
         return SIMT_OK;
     bool was = grad_enabled;
     grad_enabled = true;
@@ -469,7 +469,7 @@ simt_status tensor_get_fn(tensor *t, grad_node **out) {
     if (s != SIMT_OK) return s;
     set_window(n, t->a, t->base->a);
     grad_attach(t, n, 0);
-    t->base_version = t->a->store->version;
+    t->base_version = *array_version(t->a);
     *out = t->fn;
     return SIMT_OK;
 }
@@ -526,7 +526,7 @@ simt_status grad_attach_inplace(tensor *t, grad_node *n) {
         return s;
     }
     grad_attach(base, slices, 0);
-    t->base_version = t->a->store->version - 1; /* its fn is made anew from the base's */
+    t->base_version = *array_version(t->a) - 1; /* its fn is made anew from the base's */
     grad_node *fn;
     return tensor_get_fn(t, &fn);
 }

@@ -286,3 +286,194 @@ def test_powers_and_repeats_that_cannot_be():
         torch.ones(4).repeat(2**62)
     assert cp.array([25]).round(-1).get().tolist() == [20]
     cp.array([1.5]).round(-(2**63))
+
+
+# ---- values that have no meaning ----
+
+NAN = float("nan")
+
+
+@pytest.mark.parametrize("std", [-1.0, NAN])
+def test_negative_deviations(std):
+    calls = [
+        lambda: torch.normal(0.0, std, (2,)),
+        lambda: torch.normal(torch.zeros(2), std),
+        lambda: torch.normal(torch.zeros(2), torch.tensor([1.0, std])),
+        lambda: torch.normal(0.0, torch.tensor([1.0, std])),
+        lambda: torch.zeros(2).normal_(0, std),
+        lambda: torch.nn.init.normal_(torch.zeros(2), 0, std),
+    ]
+    for call in calls:
+        with pytest.raises(RuntimeError, match=r"normal expects (all elements of )?std >= 0.0"):
+            call()
+
+
+@pytest.mark.parametrize("p", [-0.1, 1.1, NAN])
+def test_probabilities(p):
+    for call in [lambda: torch.nn.Dropout(p), lambda: F.dropout(torch.ones(3), p)]:
+        with pytest.raises(ValueError, match="dropout probability has to be between 0 and 1"):
+            call()
+    x = torch.ones(3)
+    for call in [lambda: x.bernoulli_(p), lambda: torch.bernoulli(torch.tensor([0.5, p]))]:
+        with pytest.raises(RuntimeError, match="p"):
+            call()
+    assert x.tolist() == [1, 1, 1]
+    for bad in ([-1.0, 2.0], [NAN, 1.0], [float("inf"), 1.0]):
+        with pytest.raises(RuntimeError, match="probability tensor contains"):
+            torch.multinomial(torch.tensor(bad), 1)
+
+
+def test_bounds_of_random_numbers():
+    x = torch.zeros(2)
+    for bounds in [(NAN, 0), (0, float("inf")), (0, 1e39), (1, 0)]:
+        with pytest.raises(RuntimeError, match="out of bounds for float|from=1"):
+            x.uniform_(*bounds)
+    with pytest.raises(RuntimeError, match="lambda > 0.0"):
+        x.exponential_(0)
+    with pytest.raises(RuntimeError, match="from=5 >= to=2"):
+        torch.randint(5, 2, (2,))
+    assert x.tolist() == [0, 0]
+    assert abs(torch.zeros(4000).exponential_(2.0).mean().item() - 0.5) < 0.05
+
+
+def test_matrices_of_negative_size():
+    with pytest.raises(RuntimeError, match="n must be greater or equal to 0, got -1"):
+        torch.eye(-1)
+    with pytest.raises(RuntimeError, match="m must be greater or equal to 0, got -2"):
+        torch.eye(2, -2)
+    for library in (np, cp):
+        for arguments in [(-1,), (2, -1)]:
+            with pytest.raises(ValueError, match="negative dimensions are not allowed"):
+                library.eye(*arguments)
+
+
+def test_pieces_without_number():
+    a = cp.arange(10)
+    pieces = cp.array_split(a, 10**6)
+    assert len(pieces) == 10**6 and [p.size for p in pieces[8:12]] == [1, 1, 0, 0]
+    assert len(cp.split(cp.arange(0), 10**6)) == 10**6
+    with pytest.raises((MemoryError, OverflowError)):
+        cp.array_split(a, 2**62)
+    for count in (0, -1):
+        with pytest.raises(ValueError, match="larger than 0"):
+            cp.array_split(a, count)
+    with pytest.raises(ValueError, match="equal division"):
+        cp.split(a, 3)
+    for split in (cp.vsplit, cp.dsplit):
+        with pytest.raises(ValueError, match="only works on arrays of"):
+            split(a, 2)
+    for count in (1, 3, 7, 10, 13):
+        ours, theirs = cp.array_split(a, count), np.array_split(a.get(), count)
+        assert [p.get().tolist() for p in ours] == [p.tolist() for p in theirs]
+    assert [p.size for p in cp.split(a, np.int64(2))] == [5, 5]
+
+
+@pytest.mark.parametrize("n", [1 << 43, 1 << 46])
+def test_arrays_that_no_machine_holds(n):
+    """At the call, not when somebody looks; views of one element remain possible."""
+    one, column = cp.broadcast_to(cp.array(1.0), n), cp.ones((1 << 23, 1))
+    calls = [
+        lambda: cp.zeros(n), lambda: cp.full(n, 3, "u1"), lambda: cp.arange(n), lambda: one + 1,
+        lambda: cp.random.rand(n), lambda: cp.repeat(cp.array(1.0), n), lambda: column + column.T,
+        lambda: torch.zeros(n), lambda: torch.randn(n), lambda: torch.ones(1).expand(n) + 1,
+        lambda: torch.ones(2).repeat(n), lambda: torch.ones(1 << 23, 1) @ torch.ones(1, 1 << 23),
+    ]  # fmt: skip
+    for call in calls:
+        with pytest.raises(MemoryError, match="Unable to allocate|cannot allocate"):
+            call()
+    assert one.shape == (n,)
+
+
+@pytest.mark.parametrize("waits", [False, True])
+def test_negative_indices(waits):
+    """PyTorch refuses them where NumPy counts from the end, also in indices not computed yet."""
+    table = torch.arange(6.0).reshape(3, 2)
+
+    def index(*values):
+        made = torch.tensor(values)
+        return -(-made) if waits else made
+
+    calls = [
+        lambda i: table.gather(0, i[:, None].expand(-1, 2)),
+        lambda i: table.index_select(0, i),
+        lambda i: F.embedding(i, table),
+        lambda i: torch.zeros(3, 2).scatter_add_(0, i[:, None], torch.ones(len(i), 1)),
+        lambda i: torch.zeros(3, 2).scatter_(0, i[:, None], 1.0),
+        lambda i: torch.zeros(3, 2).index_add_(0, i, torch.ones(len(i), 2)),
+        lambda i: torch.zeros(3, 2).index_copy(0, i, torch.ones(len(i), 2)),
+        lambda i: torch.bincount(i),
+        lambda i: F.one_hot(i, 3),
+        lambda i: F.cross_entropy(torch.ones(len(i), 3), i),
+    ]
+    for call in calls:
+        call(index(0, 2)).sum().item()
+        with pytest.raises((RuntimeError, IndexError)):
+            call(index(0, -1)).sum().item()
+    assert table[index(0, -1)].tolist() == [[0, 1], [4, 5]]
+    assert torch.take_along_dim(table, index(0, -1)[:, None], 0).tolist() == [[0, 1], [4, 5]]
+    assert torch.take(table, index(0, -1)).tolist() == [0, 5]
+    assert torch.zeros(3).index_fill(0, index(-1), 1.0).tolist() == [0, 0, 1]
+    a, i = np.arange(6).reshape(2, 3), np.array([[0, -1], [-3, 2]])
+    want = np.take_along_axis(a, i, 1)
+    np.testing.assert_array_equal(cp.take_along_axis(cp.array(a), cp.array(i), 1).get(), want)
+    for bad in (3, -4):
+        with pytest.raises(IndexError, match=f"{bad} is out of bounds for axis 1 with size 3"):
+            cp.take_along_axis(cp.array(a), cp.array([[0], [bad]]), 1).get()
+
+
+# ---- rules of one library ----
+
+
+def test_reciprocal_of_integers():
+    """CuPy's: integers stay integers, 1 / 0 is 0; PyTorch's: floats."""
+    for kind in ["int8", "uint8", "int32", "int64", "uint64"]:
+        values = np.array([1, 2, 0, 100], kind)
+        made = cp.reciprocal(cp.array(values))
+        assert (made.dtype, made.get().tolist()) == (values.dtype, [1, 0, 0, 0])
+    assert cp.reciprocal(cp.array([-1, -2])).get().tolist() == [-1, 0]
+    made = cp.reciprocal(cp.array([True, False]))
+    assert (made.dtype, made.get().tolist()) == (np.int8, [1, 0])
+    made = torch.reciprocal(torch.tensor([1, 2]))
+    assert (made.dtype, made.tolist()) == (torch.float32, [1, 0.5])
+
+
+@pytest.mark.parametrize("kind", ["float16", "float32", "float64"])
+def test_power_of_minus_one_is_one_over(kind):
+    x = np.random.default_rng(1).normal(size=2000).astype(kind)
+    x[:6] = [0.0, -0.0, np.inf, -np.inf, np.nan, 65504]
+    with np.errstate(divide="ignore"):
+        want = np.asarray(1, kind) / x
+    for made in ((cp.array(x) ** -1).get(), (cp.array(x) ** -1.0).get(),
+                 (torch.from_numpy(x) ** -1).numpy()):  # fmt: skip
+        np.testing.assert_array_equal(made.view("u1"), want.view("u1"))
+    t = torch.tensor([2.0, 4.0], requires_grad=True)
+    (t**-1).sum().backward()
+    assert t.grad.tolist() == [-0.25, -0.0625]
+
+
+def test_writes_through_data_are_not_seen():
+    """PyTorch's rule: .data shares memory, not the version counter; detach() shares both."""
+    w = torch.ones(3)
+    view = w.data
+    view[0] = 5
+    view[1:].zero_()
+    w.data.add_(1)
+    assert w._version == 0 and w.tolist() == [6, 1, 1]
+    w.detach().add_(1)
+    w.add_(1)
+    assert w._version == 2
+    w = torch.ones(3, requires_grad=True)
+    z = w * 2
+    q = z * z
+    z.data.add_(5)  # wrong gradients, and nobody complains
+    q.sum().backward()
+    assert w.grad.tolist() == [28, 28, 28]
+    z = w * 2
+    q = z * z
+    z.detach().add_(5)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        q.sum().backward()
+    w.data = torch.zeros(3).data
+    with torch.no_grad():
+        w.add_(1)
+    assert w._version == 1 and w.tolist() == [1, 1, 1]

@@ -112,6 +112,7 @@ from ._math import (  # noqa: F401
     outer,
     ptp,
     rad2deg,
+    reciprocal,
     shape,
     sinh,
     size,
@@ -133,7 +134,7 @@ inf = float("inf")
 nan = float("nan")
 
 _UFUNCS = """add subtract multiply divide floor_divide remainder fmod power negative positive
-absolute sign square reciprocal maximum minimum fmax fmin exp exp2 expm1 log log2 log10 log1p sqrt
+absolute sign square maximum minimum fmax fmin exp exp2 expm1 log log2 log10 log1p sqrt
 sin cos tan tanh floor ceil rint trunc equal not_equal less less_equal greater greater_equal isnan
 isinf isfinite signbit logical_and logical_or logical_xor logical_not bitwise_and bitwise_or
 bitwise_xor invert left_shift right_shift copysign rsqrt"""

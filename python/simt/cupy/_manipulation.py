@@ -143,34 +143,44 @@ def _cut(ary, ends, axis):
 
 
 def array_split(ary, indices_or_sections, axis=0):
-    if not isinstance(indices_or_sections, int):
+    if not hasattr(indices_or_sections, "__index__"):
         return _cut(ary, [int(i) for i in indices_or_sections], axis)
-    n = indices_or_sections
+    n = int(indices_or_sections)
     if n <= 0:
         raise ValueError("number sections must be larger than 0.")
-    each, more = divmod(ary.shape[axis], n)
+    size = ary.shape[axis]
+    each, more = divmod(size, n)
+    filled = min(n, max(size, 1))  # the other pieces are empty: one array stands for all of them
     ends, at = [], 0
-    for i in range(n - 1):
+    for i in range(filled):
         at += each + (i < more)
         ends.append(at)
-    return _cut(ary, ends, axis)
+    pieces = _cut(ary, ends, axis)
+    return pieces[:filled] + pieces[filled:] * (n - filled)
 
 
 def split(ary, indices_or_sections, axis=0):
-    if isinstance(indices_or_sections, int) and ary.shape[axis] % max(indices_or_sections, 1):
+    whole = hasattr(indices_or_sections, "__index__")
+    if whole and ary.shape[axis] % max(int(indices_or_sections), 1):
         raise ValueError("array split does not result in an equal division")
     return array_split(ary, indices_or_sections, axis)
 
 
 def vsplit(ary, indices_or_sections):
+    if ary.ndim < 2:
+        raise ValueError("vsplit only works on arrays of 2 or more dimensions")
     return split(ary, indices_or_sections, 0)
 
 
 def hsplit(ary, indices_or_sections):
+    if ary.ndim < 1:
+        raise ValueError("hsplit only works on arrays of 1 or more dimensions")
     return split(ary, indices_or_sections, 0 if ary.ndim == 1 else 1)
 
 
 def dsplit(ary, indices_or_sections):
+    if ary.ndim < 3:
+        raise ValueError("dsplit only works on arrays of 3 or more dimensions")
     return split(ary, indices_or_sections, 2)
 
 

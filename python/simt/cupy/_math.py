@@ -25,6 +25,14 @@ def around(a, decimals=0, out=None):
     return asarray(a).round(decimals, out)
 
 
+def reciprocal(x, /, out=None, **kwargs):
+    """1 / x. Integers stay integers (booleans: int8), cut towards zero; 1 / 0 is 0, as in CuPy."""
+    if getattr(x, "dtype", None) is None or x.dtype.kind == "f":
+        return _core.ew_reciprocal(x, out, **kwargs)
+    whole = x.astype("int8") if x.dtype.kind == "b" else x
+    return _core.ew_multiply(whole, _absolute(whole) == 1, out, **kwargs)
+
+
 def sinh(x):
     e = _core.ew_expm1(x)
     return (e + e / (e + 1)) * 0.5

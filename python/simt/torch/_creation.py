@@ -188,18 +188,33 @@ def randint_like(input, *args, dtype=None, **kw):
 def normal(mean=0.0, std=1.0, size=None, *, generator=None, dtype=None, out=None, **kw):
     if size is not None:
         return _random("normal", size, mean, std, dtype, generator)
+    if not isinstance(std, _C.Tensor):
+        if not std >= 0:
+            raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
+    elif not (std >= 0).all():
+        raise RuntimeError("normal expects all elements of std >= 0.0")
     shape = mean.shape if isinstance(mean, _C.Tensor) else std.shape
     return _random("normal", shape, 0.0, 1.0, dtype, generator) * std + mean
 
 
 def bernoulli(input, p=None, *, generator=None, out=None):
+    p = _check_p(input if p is None else p)
     draw = _random("rand", input.shape, 0.0, 1.0, input.dtype, generator)
-    return (draw < (input if p is None else p)).to(input.dtype)
+    return (draw < p).to(input.dtype)
+
+
+def _check_p(p):
+    if isinstance(p, _C.Tensor):
+        if not ((p >= 0) & (p <= 1)).all():
+            raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false.")
+    elif not 0 <= p <= 1:
+        raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p}")
+    return p
 
 
 def multinomial(input, num_samples, replacement=False, *, generator=None):
     """Without replacement by Gumbel's trick, with it by inverting the cumulative sums."""
-    if (input < 0).any():
+    if not ((input >= 0) & (input < float("inf"))).all():
         raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
     rows = input if input.dim() == 2 else input.unsqueeze(0)
     if replacement:

@@ -24,6 +24,7 @@ __all__ = [
     "roll",
     "set_default_device",
     "sort",
+    "take",
     "take_along_dim",
     "topk",
     "tril",
@@ -225,6 +226,10 @@ def repeat_interleave(input, repeats, dim=None, *, output_size=None):
     return input.index_select(dim, index)
 
 
+def take(input, index):
+    return input.flatten()[index]
+
+
 def take_along_dim(input, indices, dim=None):
     if dim is None:
         return input.flatten()[indices.flatten()]
@@ -235,6 +240,7 @@ def take_along_dim(input, indices, dim=None):
         )
     )
     shape[dim] = indices.shape[dim]
+    indices = _C.where(indices < 0, indices + input.shape[dim], indices)
     return input.gather(dim, indices.expand(shape))
 
 
@@ -304,6 +310,8 @@ def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=No
 
 
 def bincount(input, weights=None, minlength=0):
+    if input.dim() != 1 or input.is_floating_point() or (input < 0).any():
+        raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
     n = max(int(input.max()) + 1 if input.numel() else 0, minlength)
     if weights is None:
         weights = _C._full("ones", input.shape, 1, _C.int64, None, False)

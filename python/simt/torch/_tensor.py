@@ -109,7 +109,17 @@ def random_(self, low=0, high=None, *, generator=None):
 
 
 def bernoulli_(self, p=0.5, *, generator=None):
-    return self.copy_(_C._random("rand", self.shape, 0.0, 1.0, _C.float32, generator) < p)
+    from simt.torch._creation import _check_p
+
+    draw = _C._random("rand", self.shape, 0.0, 1.0, _C.float32, generator)
+    return self.copy_(draw < _check_p(p))
+
+
+def exponential_(self, lambd=1.0, *, generator=None):
+    if not lambd > 0:
+        raise RuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={lambd}")
+    draw = _C._random("rand", self.shape, 0.0, 1.0, self.dtype, generator)
+    return self.copy_((-draw).log1p() / -lambd)
 
 
 def bernoulli(self, p=None, *, generator=None):
@@ -135,9 +145,28 @@ def index_fill_(self, dim, index, value):
 
 
 def index_copy_(self, dim, index, source):
+    size = self.shape[dim]
+    outside = index[(index < 0) | (index >= size)]
+    if len(outside):
+        raise IndexError(
+            f"index_copy_(): index {outside[0].item()} is out of bounds for dimension {dim} with "
+            f"size {size}"
+        )
     key = (slice(None),) * (dim % self.dim()) + (index,)
     self[key] = source
     return self
+
+
+def index_add(self, dim, index, source, *, alpha=1):
+    return self.clone().index_add_(dim, index, source if alpha == 1 else source * alpha)
+
+
+def index_copy(self, dim, index, source):
+    return self.clone().index_copy_(dim, index, source)
+
+
+def index_fill(self, dim, index, value):
+    return self.clone().index_fill_(dim, index, value)
 
 
 def unsqueeze_(self, dim):
@@ -211,6 +240,7 @@ for _name in (
     "repeat_interleave",
     "roll",
     "sort",
+    "take",
     "take_along_dim",
     "tile",
     "topk",
