@@ -25,6 +25,13 @@ INSTEAD = {
     "torchvision": "torch",
 }
 
+# For names whose nearest is another word.
+_NEAREST = {
+    **{("numba", n): "numba.cuda.jit" for n in ("njit", "jit", "generated_jit", "stencil")},
+    **{("numba", n): "numba.cuda.jit" for n in ("vectorize", "guvectorize", "cfunc", "jit_module")},
+    ("numba", "prange"): "numba.cuda.grid",
+}
+
 
 def is_there(part):
     """True when simt has this module or package (a path like 'torch' or 'torch/nn')."""
@@ -58,6 +65,12 @@ def nearest(name, candidates):
     return min(inside, key=lambda c: abs(len(c) - len(name))) if inside else None
 
 
+def _elsewhere(owner, name):
+    """The nearest by meaning, for some names of numba ('simt.numba' or 'numba'); else None."""
+    near = _NEAREST.get((owner.removeprefix("simt."), name))
+    return f"simt.{near}" if near and owner.startswith("simt.") else near
+
+
 class _MissingAttribute(AttributeError):
     """An AttributeError whose text is made when it is looked at."""
 
@@ -68,11 +81,14 @@ class _MissingAttribute(AttributeError):
 
     def __str__(self):
         what, owner, name, candidates = self._parts
-        near = nearest(name, candidates() if callable(candidates) else candidates)
+        near = _elsewhere(owner, name)
+        if near is None:
+            near = nearest(name, candidates() if callable(candidates) else candidates)
+            near = near and f"{owner}.{near}"
         text = f"{what} has no attribute '{name}': not in simt yet"
         if near:
-            text += f"; nearest is {owner}.{near}"
-        return text + hint(name, near and f"{owner}.{near}")
+            text += f"; nearest is {near}"
+        return text + hint(name, near)
 
     def __reduce__(self):
         return (AttributeError, (str(self),))
@@ -114,8 +130,11 @@ def module_not_found(name):
         near = INSTEAD.get(last)
     else:
         module = sys.modules.get(parent)
-        near = nearest(last, dir(module)) if module is not None else None
-        near = near and f"{shown.rpartition('.')[0]}.{near}"
+        owner = shown.rpartition(".")[0]
+        near = _elsewhere(owner, last)
+        if near is None and module is not None:
+            near = nearest(last, dir(module))
+            near = near and f"{owner}.{near}"
     text = f"No module named '{shown}': not in simt yet"
     if near:
         text += f"; nearest is {near}"

@@ -1,6 +1,6 @@
 /* The types simt._core.Array (what all faces' arrays are) and simt._core.ndarray (the cupy face): life,
  * operators, indexing, attributes. Methods are in array_methods.c. */
-#include "binding/binding.h"
+#include "binding/kernel.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -396,7 +396,17 @@ static int set_shape(PyObject *self, PyObject *value, void *closure) {
     return 0;
 }
 
+/* As CuPy's; the memory is the host's. */
+static PyObject *get_cuda_array_interface(PyObject *self, void *unused) {
+    device_array *d;
+    if (kernel_device_share(self, &d) <= 0) return NULL;
+    PyObject *description = PyObject_GetAttrString((PyObject *)d, "__cuda_array_interface__");
+    Py_DECREF(d);
+    return description;
+}
+
 static PyGetSetDef getset[] = {
+    {"__cuda_array_interface__", get_cuda_array_interface, NULL, NULL, NULL},
     {"shape", get_shape, set_shape, "Lengths of the axes.", NULL},
     {"strides", get_strides, NULL, "Bytes between neighbours along each axis.", NULL},
     {"ndim", get_ndim, NULL, "Number of axes.", NULL},

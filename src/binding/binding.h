@@ -104,6 +104,8 @@ bool binding_to_array(PyObject *o, bool has_dtype, dtype dt, graph_face face, dt
 /* Shares the memory of an object with the buffer protocol or __array_interface__ (writable if it is);
  * tri-state (0: has neither, or a type that we have not). The storage is exposed. */
 int binding_share_memory(PyObject *o, array **out);
+/* The same for device arrays of the numba face and objects with __cuda_array_interface__. */
+int binding_share_device(PyObject *o, array **out);
 /* array_from_foreign for any strides. Takes the owner: it is released on failure too. */
 bool binding_share(dtype dt, const int64_t *shape, const int64_t *strides, int ndim, char *data,
                    void (*release)(void *), void *owner, array **out);

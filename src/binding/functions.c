@@ -134,6 +134,20 @@ RED_FUNCTION(std, STD, var)
 
 /* ---- creation ---- */
 
+/* Memory of the device is shared when no copy is asked for. */
+static bool array_of_object(PyObject *o, bool has, dtype dt, bool copy, array **out) {
+    bool may_share = !copy && !binding_is_array(o) && !PyObject_CheckBuffer(o) &&
+                     !PyList_CheckExact(o) && !PyTuple_CheckExact(o) && !PyLong_Check(o) &&
+                     !PyFloat_Check(o);
+    int shared = may_share ? binding_share_device(o, out) : 0;
+    if (shared == 0) return binding_to_array(o, has, dt, FACE_NUMPY, DT_F64, out);
+    if (shared < 0 || !has || (*out)->dt == dt) return shared > 0;
+    array *other = *out;
+    bool ok = binding_ok(array_astype(other, dt, out));
+    array_unref(other);
+    return ok;
+}
+
 FUNCTION(make_array) {
     PARSE("array", 2, 1, "obj", "dtype", "copy", "order", "ndmin")
     bool has;
@@ -152,7 +166,7 @@ FUNCTION(make_array) {
     bool same = PyObject_TypeCheck(values[0], &binding_ndarray_type) &&
                 (!has || ((pyarray *)values[0])->a->dt == dt);
     if (same && !copy && ((pyarray *)values[0])->a->ndim >= ndmin) return Py_NewRef(values[0]);
-    if (!binding_to_array(values[0], has, dt, FACE_NUMPY, DT_F64, &made)) return NULL;
+    if (!array_of_object(values[0], has, dt, copy != 0, &made)) return NULL;
     if (made->ndim >= ndmin) return binding_wrap(made);
     int missing = (int)ndmin - made->ndim;
     for (int d = 0; d < ndmin; d++) shape[d] = d < missing ? 1 : made->shape[d - missing];

@@ -5,7 +5,9 @@
  *                    kernel_tree.c (the copy), kernel_error.c (reports with the source line)
  *   kernel_host.c    what names in a kernel mean (py_host)
  *   kernel_launch.c  the dispatcher: arguments -> signature and slots, cache, launch, faults
- *   device_array.c   numba's DeviceNDArray
+ *   kernel_args.c    the arguments of a launch: signature bytes and slots
+ *   kernel_fault.c   faults and prints of a launch: exceptions, sys.stdout
+ *   device_array.c   numba's DeviceNDArray; device_methods.c its methods
  */
 #ifndef SIMT_BINDING_KERNEL_H
 #define SIMT_BINDING_KERNEL_H
@@ -33,17 +35,51 @@ const py_host *kernel_host(void);
 /* ---- device_array.c ---- */
 
 /* DeviceNDArray: a typed strided view of a storage; every py_scalar but NONE. Shares memory with the other
- * faces' arrays of the same storage. */
+ * faces' arrays of the same storage (which is exposed: their operations on it run at once). */
 typedef struct device_array {
-    PyObject_HEAD storage *store; /* one reference; its memory is there (never deferred) */
+    PyObject_HEAD array *base; /* keeps the storage: all its bytes as a DT_U8 array */
     py_scalar type;
+    bool readonly;
     int ndim;
     int64_t shape[PY_MAX_NDIM], strides[PY_MAX_NDIM]; /* strides in bytes */
-    int64_t offset;                                   /* bytes */
+    int64_t offset;                                   /* bytes from the storage's start */
     PyObject *weakrefs;
 } device_array;
 extern PyTypeObject kernel_device_array_type;
-bool kernel_scalar_of_object(PyObject *dtype_like,
-                             py_scalar *out); /* NumPy dtypes, numba types, names */
+static inline bool kernel_is_device_array(PyObject *o) {
+    return Py_IS_TYPE(o, &kernel_device_array_type);
+}
+static inline char *kernel_device_data(const device_array *d) {
+    return (char *)d->base->store->data + d->offset;
+}
+/* NumPy dtypes and scalar types, numba types (an int attribute `_simt_scalar`), names, bool int float
+ * complex. Failure: a TypeError is set. */
+bool kernel_scalar_of_object(PyObject *dtype_like, py_scalar *out);
+bool kernel_scalar_of_format(const char *format, Py_ssize_t itemsize, py_scalar *out); /* buffers */
+bool kernel_scalar_of_dtype(dtype dt, py_scalar *out); /* false (no exception): bfloat16 */
+PyObject *kernel_numpy_dtype(py_scalar s);             /* new reference; imports NumPy */
+void kernel_c_strides(size_t itemsize, const int64_t *shape, int ndim, int64_t *strides);
+bool kernel_is_contiguous(const device_array *d, char order); /* 'C' or 'F' */
+int64_t kernel_size(const device_array *d);
+/* A view of d's storage. strides NULL: C order. */
+device_array *kernel_device_view(const device_array *d, py_scalar type, const int64_t *shape,
+                                 const int64_t *strides, int ndim, int64_t offset);
+/* New memory, not cleared; strides NULL: C order, else dense ones. */
+device_array *kernel_device_new(py_scalar type, const int64_t *shape, const int64_t *strides,
+                                int ndim);
+/* The same memory: of a device array (itself), another face's array, or an object with
+ * __cuda_array_interface__. Tri-state. */
+int kernel_device_share(PyObject *o, device_array **out);
+/* A NumPy array on the device array's memory; for copies and assignments inside the binding. */
+PyObject *kernel_host_view(const device_array *d);
+/* The memory of a device array as the other faces' array (fails for complex). */
+bool kernel_device_to_array(device_array *d, array **out);
+extern PyMethodDef kernel_device_methods[], kernel_to_device_method; /* device_methods.c */
+PyObject *kernel_device_getitem(PyObject *self, PyObject *key);
+int kernel_device_setitem(PyObject *self, PyObject *key, PyObject *value);
+
+/* Adds the types and functions of these files to the module. */
+bool binding_add_device_array(PyObject *module);
+bool binding_add_kernels(PyObject *module);
 
 #endif

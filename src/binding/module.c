@@ -1,5 +1,5 @@
 /* simt._core: the extension module. Its parts add themselves, one function each. */
-#include "binding/binding.h"
+#include "binding/kernel.h"
 
 int binding_add_vm(PyObject *module);          /* vm_test.c */
 int binding_add_ir(PyObject *module);          /* ir_test.c */
@@ -15,6 +15,7 @@ PyMODINIT_FUNC PyInit__core(void) {
     binding_install_hooks();
     if (binding_add_array_types(module) && binding_add_functions(module) &&
         binding_add_random(module) && binding_add_exchange(module) && binding_add_torch(module) &&
+        binding_add_device_array(module) && binding_add_kernels(module) &&
         binding_add_vm(module) == 0 && binding_add_ir(module) == 0 &&
         binding_add_kernel_test(module) == 0)
         return module;

@@ -3,7 +3,7 @@
  * A nested sequence is walked twice: discovery fixes shape and dtype (and finds what is ragged), filling
  * writes the elements into the new array's memory, which nobody else has seen yet.
  */
-#include "binding/binding.h"
+#include "binding/kernel.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -168,7 +168,18 @@ static int interface_read(PyObject *o, interface *i) {
     return done;
 }
 
+int binding_share_device(PyObject *o, array **out) {
+    device_array *d;
+    int done = kernel_device_share(o, &d);
+    if (done <= 0) return done;
+    bool ok = kernel_device_to_array(d, out);
+    Py_DECREF(d);
+    return ok ? 1 : -1;
+}
+
 int binding_share_memory(PyObject *o, array **out) {
+    int device = PyObject_CheckBuffer(o) ? 0 : binding_share_device(o, out);
+    if (device) return device;
     if (PyObject_CheckBuffer(o)) return share_buffer(o, out);
     interface i;
     int done = interface_read(o, &i);

@@ -1,0 +1,67 @@
+"""The numba face: kernels in Python (numba.cuda), the types they are written with.
+
+`import numba` under `simt run` means this module. NumPy is imported only when its types are asked
+for. What compiles functions for the host in Numba (njit, jit, vectorize) is not here.
+"""
+
+from simt._missing import module_hooks as _module_hooks
+
+from . import types  # noqa: F401
+from .core import config, errors  # noqa: F401
+from .core.types import (  # noqa: F401
+    b1,
+    bool_,
+    boolean,
+    byte,
+    c8,
+    c16,
+    char,
+    complex64,
+    complex128,
+    double,
+    f4,
+    f8,
+    float32,
+    float64,
+    float_,
+    from_dtype,
+    i1,
+    i2,
+    i4,
+    i8,
+    int8,
+    int16,
+    int32,
+    int64,
+    int_,
+    intc,
+    intp,
+    long_,
+    longlong,
+    none,
+    short,
+    size_t,
+    ssize_t,
+    typeof,
+    u1,
+    u2,
+    u4,
+    u8,
+    uchar,
+    uint,
+    uint8,
+    uint16,
+    uint32,
+    uint64,
+    uintc,
+    uintp,
+    ulong,
+    ulonglong,
+    ushort,
+    void,
+)
+
+__version__ = "0.61.2+simt"
+version_info = (0, 61, 2)
+
+__getattr__, __dir__ = _module_hooks(globals(), lazy=("cuda", "np"))

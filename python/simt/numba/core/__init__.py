@@ -1,0 +1,3 @@
+"""numba.core: types, errors, config."""
+
+from . import config, errors, types  # noqa: F401

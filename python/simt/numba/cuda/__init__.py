@@ -1,0 +1,73 @@
+"""numba.cuda: kernels in Python.
+
+@cuda.jit
+def add(a, b, c):
+    i = cuda.grid(1)
+    if i < c.size:
+        c[i] = a[i] + b[i]
+
+add[blocks, threads](a, b, c)
+"""
+
+from simt._core import DeviceNDArray  # noqa: F401
+from simt._missing import module_hooks as _module_hooks
+
+from . import _intrinsics, cudadrv  # noqa: F401
+from ._device import (  # noqa: F401
+    close,
+    cuda_error,
+    current_context,
+    default_stream,
+    defer_cleanup,
+    detect,
+    event,
+    event_elapsed_time,
+    external_stream,
+    get_current_device,
+    gpus,
+    is_available,
+    is_supported_version,
+    legacy_default_stream,
+    list_devices,
+    per_thread_default_stream,
+    profile_start,
+    profile_stop,
+    profiling,
+    runtime,
+    select_device,
+    stream,
+    synchronize,
+)
+from ._intrinsics import (  # noqa: F401
+    atomic,
+    blockDim,
+    blockIdx,
+    cg,
+    const,
+    gridDim,
+    local,
+    shared,
+    threadIdx,
+)
+from .api import (  # noqa: F401
+    as_cuda_array,
+    device_array,
+    device_array_like,
+    from_cuda_array_interface,
+    is_cuda_array,
+    managed_array,
+    mapped,
+    mapped_array,
+    mapped_array_like,
+    open_ipc_handle,
+    pinned,
+    pinned_array,
+    pinned_array_like,
+    to_device,
+)
+from .cudadrv.driver import CudaSupportError  # noqa: F401
+from .dispatcher import CUDADispatcher, jit  # noqa: F401
+
+globals().update({name: getattr(_intrinsics, name) for name in _intrinsics.NAMES})
+
+__getattr__, __dir__ = _module_hooks(globals(), lazy=("libdevice", "random"))

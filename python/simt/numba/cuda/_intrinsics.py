@@ -1,0 +1,69 @@
+"""What kernels call: on the host each is a name that says where it may be used.
+
+The binding knows an intrinsic by its attribute `_simt_intrinsic` ("cuda.grid").
+"""
+
+
+class Intrinsic:
+    """A function or value of kernels; on the host it only says so."""
+
+    def __init__(self, name):
+        self._simt_intrinsic = name
+        self.__name__ = name.rpartition(".")[2]
+
+    def __call__(self, *args, **kwargs):
+        raise NotImplementedError(
+            f"{self._simt_intrinsic} can be used only inside a kernel or device function"
+        )
+
+    def __repr__(self):
+        return f"<{self._simt_intrinsic}: for kernels>"
+
+    def __reduce__(self):
+        return (Intrinsic, (self._simt_intrinsic,))
+
+
+class Dim3(Intrinsic):
+    """threadIdx and its kin: x, y, z."""
+
+    def __init__(self, name):
+        super().__init__(name)
+        self.x, self.y, self.z = (Intrinsic(f"{name}.{axis}") for axis in "xyz")
+
+
+class Group:
+    """A namespace of intrinsics: cuda.atomic, cuda.shared."""
+
+    def __init__(self, name, members):
+        self._simt_group = name
+        self.__name__ = name.rpartition(".")[2]
+        for member in members:
+            setattr(self, member, Intrinsic(f"{name}.{member}"))
+
+    def __repr__(self):
+        return f"<{self._simt_group}: for kernels>"
+
+
+threadIdx, blockIdx, blockDim, gridDim = (
+    Dim3(f"cuda.{n}") for n in ("threadIdx", "blockIdx", "blockDim", "gridDim")
+)
+NAMES = (
+    *("grid", "gridsize", "laneid", "warpsize"),
+    *("syncthreads", "syncthreads_count", "syncthreads_and", "syncthreads_or", "syncwarp"),
+    *("threadfence", "threadfence_block", "threadfence_system", "nanosleep"),
+    *("shfl_sync", "shfl_up_sync", "shfl_down_sync", "shfl_xor_sync"),
+    *("all_sync", "any_sync", "eq_sync", "ballot_sync", "match_any_sync", "match_all_sync"),
+    *("activemask", "lanemask_lt", "popc", "brev", "clz", "ffs", "selp", "fma", "cbrt"),
+)
+globals().update({name: Intrinsic(f"cuda.{name}") for name in NAMES})
+shared = Group("cuda.shared", ("array",))
+local = Group("cuda.local", ("array",))
+const = Group("cuda.const", ("array_like",))
+atomic = Group(
+    "cuda.atomic",
+    (
+        *("add", "sub", "max", "min", "nanmax", "nanmin", "and_", "or_", "xor", "inc", "dec"),
+        *("exch", "cas", "compare_and_swap"),
+    ),
+)
+cg = Group("cuda.cg", ("this_grid",))

@@ -1,0 +1,5 @@
+"""numba.cuda.cudadrv.runtime"""
+
+from .._device import runtime
+
+get_version = runtime.get_version

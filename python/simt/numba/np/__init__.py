@@ -1,0 +1,3 @@
+"""numba.np: NumPy's dtypes and Numba's types."""
+
+from . import numpy_support  # noqa: F401

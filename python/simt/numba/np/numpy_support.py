@@ -1,0 +1,3 @@
+"""Between NumPy's dtypes and Numba's types."""
+
+from ..core.types import as_dtype, from_dtype  # noqa: F401

@@ -1,0 +1,546 @@
+/* numba's DeviceNDArray: element types, memory shared with the other faces and with whoever speaks the
+ * CUDA array interface, views. Methods and indexing are in device_methods.c.
+ *
+ * The memory is the host's: what a kernel wrote is there when the launch returns. Copies and assignments
+ * go through a NumPy array on the same memory (kernel_host_view), so that casts are NumPy's. */
+#include "binding/kernel.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "binding/tensor.h"
+
+/* ---- element types ---- */
+
+static const dtype dtype_of_scalar[PY_SCALAR_COUNT] = {
+    [PY_S_NONE] = DT_COUNT, [PY_S_BOOL] = DT_BOOL, [PY_S_I8] = DT_I8,      [PY_S_I16] = DT_I16,
+    [PY_S_I32] = DT_I32,    [PY_S_I64] = DT_I64,   [PY_S_U8] = DT_U8,      [PY_S_U16] = DT_U16,
+    [PY_S_U32] = DT_U32,    [PY_S_U64] = DT_U64,   [PY_S_F16] = DT_F16,    [PY_S_F32] = DT_F32,
+    [PY_S_F64] = DT_F64,    [PY_S_C64] = DT_COUNT, [PY_S_C128] = DT_COUNT,
+};
+
+bool kernel_scalar_of_dtype(dtype dt, py_scalar *out) {
+    for (int s = PY_S_BOOL; s <= PY_S_F64; s++)
+        if (dtype_of_scalar[s] == dt) return *out = (py_scalar)s, true;
+    return false;
+}
+
+static bool complex_of_name(const char *name, py_scalar *out) {
+    static const struct {
+        const char *name;
+        py_scalar s;
+    } names[] = {{"complex64", PY_S_C64}, {"csingle", PY_S_C64},  {"c8", PY_S_C64},
+                 {"F", PY_S_C64},         {"complex", PY_S_C128}, {"complex128", PY_S_C128},
+                 {"cdouble", PY_S_C128},  {"c16", PY_S_C128},     {"D", PY_S_C128},
+                 {"complex_", PY_S_C128}};
+    if (*name == '<' || *name == '=' || *name == '|') name++;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(names[i].name, name) == 0) return *out = names[i].s, true;
+    return false;
+}
+
+/* A name, numpy.complex64 (the type), numpy.dtype("complex64"), complex; false without an exception. */
+static bool complex_of_object(PyObject *o, py_scalar *out) {
+    if (PyUnicode_Check(o)) {
+        const char *text = PyUnicode_AsUTF8(o);
+        return text && complex_of_name(text, out);
+    }
+    if (PyType_Check(o)) {
+        const char *name = ((PyTypeObject *)o)->tp_name;
+        if (o == (PyObject *)&PyComplex_Type) return *out = PY_S_C128, true;
+        return strncmp(name, "numpy.", 6) == 0 && complex_of_name(name + 6, out);
+    }
+    if (strncmp(Py_TYPE(o)->tp_name, "numpy.dtype", 11) != 0) return false;
+    PyObject *text = PyObject_GetAttrString(o, "str");
+    bool found = text && PyUnicode_Check(text) && complex_of_name(PyUnicode_AsUTF8(text), out);
+    Py_XDECREF(text);
+    PyErr_Clear();
+    return found;
+}
+
+static bool find_scalar(PyObject *o, py_scalar *out) {
+    PyObject *number = PyObject_GetAttrString(o, "_simt_scalar");
+    if (number) {
+        long value = PyLong_AsLong(number);
+        Py_DECREF(number);
+        if (value > PY_S_NONE && value < PY_SCALAR_COUNT) return *out = (py_scalar)value, true;
+    }
+    PyErr_Clear();
+    if (complex_of_object(o, out)) return true;
+    dtype dt;
+    if (!binding_to_dtype(o, &dt)) return false;
+    if (kernel_scalar_of_dtype(dt, out)) return true;
+    PyErr_Format(PyExc_TypeError, "kernels and device arrays have no %s", dtype_table[dt].name);
+    return false;
+}
+
+bool kernel_scalar_of_object(PyObject *o, py_scalar *out) {
+    static struct { /* by identity; the objects are kept */
+        PyObject *o;
+        py_scalar s;
+    } cache[32];
+    size_t slot = ((uintptr_t)o >> 4 ^ (uintptr_t)o >> 9) % 32;
+    if (cache[slot].o == o) return *out = cache[slot].s, true;
+    if (!find_scalar(o, out)) return false;
+    Py_XSETREF(cache[slot].o, Py_NewRef(o));
+    cache[slot].s = *out;
+    return true;
+}
+
+bool kernel_scalar_of_format(const char *format, Py_ssize_t itemsize, py_scalar *out) {
+    dtype dt;
+    if (format && (*format == '@' || *format == '=' || *format == '<')) format++;
+    if (format && format[0] == 'Z' && (format[1] == 'f' || format[1] == 'd') && !format[2])
+        return *out = format[1] == 'f' ? PY_S_C64 : PY_S_C128, true;
+    return binding_format_to_dtype(format, itemsize, &dt) && kernel_scalar_of_dtype(dt, out);
+}
+
+PyObject *kernel_numpy_dtype(py_scalar s) {
+    static PyObject *made[PY_SCALAR_COUNT];
+    if (!made[s]) {
+        PyObject *numpy = PyImport_ImportModule("numpy");
+        made[s] = numpy ? PyObject_CallMethod(numpy, "dtype", "s", py_scalar_name(s)) : NULL;
+        Py_XDECREF(numpy);
+    }
+    return Py_XNewRef(made[s]);
+}
+
+/* ---- shapes ---- */
+
+void kernel_c_strides(size_t itemsize, const int64_t *shape, int ndim, int64_t *strides) {
+    int64_t step = (int64_t)itemsize;
+    for (int d = ndim - 1; d >= 0; d--) {
+        strides[d] = step;
+        step *= shape[d];
+    }
+}
+
+int64_t kernel_size(const device_array *d) {
+    int64_t size = 1;
+    for (int i = 0; i < d->ndim; i++) size *= d->shape[i];
+    return size;
+}
+
+bool kernel_is_contiguous(const device_array *d, char order) {
+    int64_t expected = (int64_t)py_scalar_bytes(d->type);
+    if (kernel_size(d) == 0) return true;
+    for (int i = 0; i < d->ndim; i++) {
+        int axis = order == 'C' ? d->ndim - 1 - i : i;
+        if (d->shape[axis] != 1 && d->strides[axis] != expected) return false;
+        expected *= d->shape[axis];
+    }
+    return true;
+}
+
+/* ---- making ---- */
+
+/* Takes `base` (any array on the storage), also on failure. */
+static device_array *make(array *base, py_scalar type, const int64_t *shape, const int64_t *strides,
+                          int ndim, int64_t offset) {
+    device_array *d = NULL;
+    if (ndim > PY_MAX_NDIM)
+        PyErr_Format(PyExc_ValueError, "device arrays have at most %d dimensions, not %d",
+                     PY_MAX_NDIM, ndim);
+    else
+        d = PyObject_New(device_array, &kernel_device_array_type);
+    if (!d) {
+        array_unref(base);
+        return NULL;
+    }
+    d->base = base;
+    d->type = type;
+    d->readonly = false;
+    d->ndim = ndim;
+    d->offset = offset;
+    d->weakrefs = NULL;
+    memcpy(d->shape, shape, sizeof *shape * (size_t)ndim);
+    if (strides)
+        memcpy(d->strides, strides, sizeof *strides * (size_t)ndim);
+    else
+        kernel_c_strides(py_scalar_bytes(type), shape, ndim, d->strides);
+    return d;
+}
+
+device_array *kernel_device_view(const device_array *d, py_scalar type, const int64_t *shape,
+                                 const int64_t *strides, int ndim, int64_t offset) {
+    device_array *made = make(array_ref(d->base), type, shape, strides, ndim, offset);
+    if (made) made->readonly = d->readonly;
+    return made;
+}
+
+static bool total_bytes(py_scalar type, const int64_t *shape, int ndim, int64_t *out) {
+    *out = (int64_t)py_scalar_bytes(type);
+    bool empty = false;
+    for (int i = 0; i < ndim; i++) empty |= shape[i] == 0;
+    for (int i = 0; i < ndim; i++) {
+        if (shape[i] < 0) {
+            PyErr_SetString(PyExc_ValueError, "negative dimensions are not allowed");
+            return false;
+        }
+        if (!empty && __builtin_mul_overflow(*out, shape[i], out)) {
+            PyErr_SetString(PyExc_ValueError,
+                            "array is too big; its size exceeds the largest number of bytes");
+            return false;
+        }
+    }
+    if (empty) *out = 0;
+    return true;
+}
+
+device_array *kernel_device_new(py_scalar type, const int64_t *shape, const int64_t *strides,
+                                int ndim) {
+    int64_t bytes;
+    array *base;
+    if (!total_bytes(type, shape, ndim, &bytes) || !binding_start() ||
+        !binding_ok(array_empty(DT_U8, &bytes, 1, &base)))
+        return NULL;
+    base->store->exposed = true;
+    return make(base, type, shape, strides, ndim, 0);
+}
+
+/* ---- sharing ---- */
+
+static device_array *share_array(array *a) {
+    py_scalar type;
+    if (!kernel_scalar_of_dtype(a->dt, &type)) {
+        PyErr_Format(PyExc_TypeError, "kernels and device arrays have no %s",
+                     dtype_table[a->dt].name);
+        return NULL;
+    }
+    if (!binding_ok(array_expose(a))) return NULL;
+    int64_t bytes = (int64_t)a->store->bytes, one = 1;
+    array *base;
+    if (!binding_ok(array_view_strided(a, DT_U8, &bytes, &one, 1, 0, &base))) return NULL;
+    return make(base, type, a->shape, a->strides, a->ndim, a->offset);
+}
+
+/* The parts of a __cuda_array_interface__. */
+typedef struct interface {
+    py_scalar type;
+    int ndim;
+    int64_t shape[ARRAY_MAX_NDIM], strides[ARRAY_MAX_NDIM];
+    char *data;
+    bool readonly;
+} interface;
+
+static bool read_data(PyObject *dict, interface *i) {
+    PyObject *data = PyDict_GetItemString(dict, "data");
+    if (!data || !PyTuple_Check(data) || PyTuple_GET_SIZE(data) != 2) {
+        PyErr_SetString(PyExc_ValueError,
+                        "__cuda_array_interface__: data is (address, read-only flag)");
+        return false;
+    }
+    PyObject *address = PyTuple_GET_ITEM(data, 0);
+    i->data = address == Py_None ? NULL : PyLong_AsVoidPtr(address);
+    int readonly = PyObject_IsTrue(PyTuple_GET_ITEM(data, 1));
+    i->readonly = readonly > 0;
+    return !PyErr_Occurred() && readonly >= 0;
+}
+
+static bool read_interface(PyObject *dict, interface *i) {
+    PyObject *shape = PyDict_Check(dict) ? PyDict_GetItemString(dict, "shape") : NULL;
+    PyObject *typestr = shape ? PyDict_GetItemString(dict, "typestr") : NULL;
+    if (!shape || !typestr) {
+        PyErr_SetString(PyExc_ValueError, "__cuda_array_interface__ has no shape or typestr");
+        return false;
+    }
+    PyObject *mask = PyDict_GetItemString(dict, "mask");
+    if (mask && mask != Py_None) {
+        PyErr_SetString(PyExc_NotImplementedError, "Masked arrays are not supported");
+        return false;
+    }
+    if (!kernel_scalar_of_object(typestr, &i->type) ||
+        !binding_to_shape(shape, "shape", i->shape, &i->ndim) || !read_data(dict, i))
+        return false;
+    PyObject *strides = PyDict_GetItemString(dict, "strides");
+    int count = i->ndim;
+    kernel_c_strides(py_scalar_bytes(i->type), i->shape, i->ndim, i->strides);
+    if (!strides || strides == Py_None) return true;
+    if (!binding_to_shape(strides, "strides", i->strides, &count)) return false;
+    if (count != i->ndim)
+        PyErr_SetString(PyExc_ValueError, "__cuda_array_interface__: strides do not fit the shape");
+    return count == i->ndim;
+}
+
+static void release_nothing(void *owner) { (void)owner; }
+
+/* Memory of somebody else; `owner` (may be NULL) is kept alive. */
+static device_array *share_memory(const interface *i, PyObject *owner) {
+    int64_t low = 0, high = (int64_t)py_scalar_bytes(i->type);
+    for (int d = 0; d < i->ndim; d++) {
+        int64_t reach = i->strides[d] * (i->shape[d] - 1);
+        if (i->shape[d] <= 0) {
+            low = high = 0;
+            break;
+        }
+        *(reach < 0 ? &low : &high) += reach;
+    }
+    array *base;
+    int64_t bytes = high - low, one = 1;
+    if (!binding_share(DT_U8, &bytes, &one, 1, i->data + low,
+                       owner ? binding_release_object : release_nothing, Py_XNewRef(owner), &base))
+        return NULL;
+    device_array *d = make(base, i->type, i->shape, i->strides, i->ndim, -low);
+    if (d) d->readonly = i->readonly;
+    return d;
+}
+
+/* Memory of a real GPU cannot be read here, and looking at it would end the process. */
+static bool is_gpu_library(PyObject *o) {
+    PyObject *module = PyObject_GetAttrString((PyObject *)Py_TYPE(o), "__module__");
+    const char *name = module && PyUnicode_Check(module) ? PyUnicode_AsUTF8(module) : NULL;
+    static const char *const libraries[] = {"cupy", "torch", "numba", "cudf", "jax", "jaxlib"};
+    bool found = false;
+    for (size_t i = 0; name && i < sizeof libraries / sizeof *libraries; i++) {
+        size_t n = strlen(libraries[i]);
+        found |= strncmp(name, libraries[i], n) == 0 && (name[n] == '.' || !name[n]);
+    }
+    Py_XDECREF(module);
+    PyErr_Clear();
+    if (found)
+        PyErr_Format(PyExc_TypeError,
+                     "the memory of a real %s lies on a GPU, and simt cannot use it here",
+                     Py_TYPE(o)->tp_name);
+    return found;
+}
+
+int kernel_device_share(PyObject *o, device_array **out) {
+    if (kernel_is_device_array(o)) return *out = (device_array *)Py_NewRef(o), 1;
+    if (binding_is_array(o)) {
+        if (tensor_check(o) && tensor_of(o)->requires_grad) {
+            PyErr_SetString(PyExc_RuntimeError,
+                            "Can't use the memory of a tensor that requires grad in a kernel. If "
+                            "gradients aren't required, use tensor.detach()");
+            return -1;
+        }
+        return (*out = share_array(((pyarray *)o)->a)) ? 1 : -1;
+    }
+    PyObject *dict = PyObject_GetAttrString(o, "__cuda_array_interface__");
+    if (!dict) {
+        if (!PyErr_ExceptionMatches(PyExc_AttributeError)) return -1;
+        PyErr_Clear();
+        return 0;
+    }
+    interface i;
+    *out = !is_gpu_library(o) && read_interface(dict, &i) ? share_memory(&i, o) : NULL;
+    Py_DECREF(dict);
+    return *out ? 1 : -1;
+}
+
+bool kernel_device_to_array(device_array *d, array **out) {
+    dtype dt = dtype_of_scalar[d->type];
+    if (dt == DT_COUNT) {
+        PyErr_Format(PyExc_TypeError, "arrays of %s are not in simt.cupy and simt.torch yet",
+                     py_scalar_name(d->type));
+        return false;
+    }
+    return binding_ok(
+        array_view_strided(d->base, dt, d->shape, d->strides, d->ndim, d->offset, out));
+}
+
+PyObject *kernel_host_view(const device_array *d) {
+    PyObject *numpy = PyImport_ImportModule("numpy"), *dt = kernel_numpy_dtype(d->type);
+    PyObject *shape = binding_from_shape(d->shape, d->ndim), *made = NULL;
+    if (numpy && dt && shape && kernel_size(d) == 0) {
+        made = PyObject_CallMethod(numpy, "empty", "OO", shape, dt);
+    } else if (numpy && dt && shape) {
+        PyObject *strides = binding_from_shape(d->strides, d->ndim);
+        PyObject *buffer = binding_export_buffer(d->base, !d->readonly);
+        if (strides && buffer)
+            made = PyObject_CallMethod(numpy, "ndarray", "OOOLO", shape, dt, buffer,
+                                       (long long)d->offset, strides);
+        Py_XDECREF(strides);
+        Py_XDECREF(buffer);
+    }
+    Py_XDECREF(numpy);
+    Py_XDECREF(dt);
+    Py_XDECREF(shape);
+    return made;
+}
+
+/* ---- the type ---- */
+
+static void dealloc(PyObject *self) {
+    device_array *d = (device_array *)self;
+    if (d->weakrefs) PyObject_ClearWeakRefs(self);
+    array_unref(d->base);
+    Py_TYPE(self)->tp_free(self);
+}
+
+static PyObject *repr(PyObject *self) {
+    device_array *d = (device_array *)self;
+    PyObject *shape = binding_from_shape(d->shape, d->ndim);
+    PyObject *text = shape ? PyUnicode_FromFormat("<DeviceNDArray of %s, shape %R>",
+                                                  py_scalar_name(d->type), shape)
+                           : NULL;
+    Py_XDECREF(shape);
+    return text;
+}
+
+static Py_ssize_t length(PyObject *self) {
+    device_array *d = (device_array *)self;
+    if (d->ndim) return (Py_ssize_t)d->shape[0];
+    PyErr_SetString(PyExc_TypeError, "len() of unsized object");
+    return -1;
+}
+
+static PyObject *item(PyObject *self, Py_ssize_t i) {
+    PyObject *key = PyLong_FromSsize_t(i);
+    PyObject *result = key ? kernel_device_getitem(self, key) : NULL;
+    Py_XDECREF(key);
+    return result;
+}
+
+#define GETTER(name) static PyObject *get_##name(PyObject *self, void *unused)
+GETTER(shape) {
+    device_array *d = (device_array *)self;
+    return binding_from_shape(d->shape, d->ndim);
+}
+GETTER(strides) {
+    device_array *d = (device_array *)self;
+    return binding_from_shape(d->strides, d->ndim);
+}
+GETTER(dtype) { return kernel_numpy_dtype(((device_array *)self)->type); }
+GETTER(ndim) { return PyLong_FromLong(((device_array *)self)->ndim); }
+GETTER(size) { return PyLong_FromLongLong(kernel_size((device_array *)self)); }
+GETTER(itemsize) { return PyLong_FromSize_t(py_scalar_bytes(((device_array *)self)->type)); }
+GETTER(nbytes) {
+    device_array *d = (device_array *)self;
+    return PyLong_FromLongLong(kernel_size(d) * (int64_t)py_scalar_bytes(d->type));
+}
+GETTER(transposed) { return PyObject_CallMethod(self, "transpose", NULL); }
+GETTER(zero) { return PyLong_FromLong(0); }
+GETTER(true) { Py_RETURN_TRUE; }
+GETTER(scalar) { return PyLong_FromLong(((device_array *)self)->type); }
+
+GETTER(cuda_array_interface) {
+    device_array *d = (device_array *)self;
+    PyObject *shape = binding_from_shape(d->shape, d->ndim);
+    PyObject *strides =
+        kernel_is_contiguous(d, 'C') ? Py_NewRef(Py_None) : binding_from_shape(d->strides, d->ndim);
+    char typestr[8];
+    snprintf(typestr, sizeof typestr, "<c%d", (int)py_scalar_bytes(d->type));
+    dtype dt = dtype_of_scalar[d->type];
+    unsigned long long address =
+        kernel_size(d) ? (unsigned long long)(uintptr_t)kernel_device_data(d) : 0;
+    PyObject *dict = NULL;
+    if (shape && strides)
+        dict = Py_BuildValue("{sOsOs(KO)sssOsi}", "shape", shape, "strides", strides, "data",
+                             address, d->readonly ? Py_True : Py_False, "typestr",
+                             dt == DT_COUNT ? typestr : dtype_table[dt].typestr, "stream", Py_None,
+                             "version", 3);
+    Py_XDECREF(shape);
+    Py_XDECREF(strides);
+    return dict;
+}
+
+static PyGetSetDef getset[] = {
+    {"shape", get_shape},
+    {"strides", get_strides},
+    {"dtype", get_dtype},
+    {"ndim", get_ndim},
+    {"size", get_size},
+    {"itemsize", get_itemsize},
+    {"nbytes", get_nbytes},
+    {"alloc_size", get_nbytes},
+    {"T", get_transposed},
+    {"stream", get_zero},
+    {"__cuda_memory__", get_true},
+    {"__cuda_ndarray__", get_true},
+    {"__cuda_array_interface__", get_cuda_array_interface},
+    {"_simt_element", get_scalar},
+    {NULL},
+};
+
+static PyMappingMethods mapping = {.mp_length = length,
+                                   .mp_subscript = kernel_device_getitem,
+                                   .mp_ass_subscript = kernel_device_setitem};
+static PySequenceMethods sequence = {.sq_length = length, .sq_item = item};
+
+PyTypeObject kernel_device_array_type = {
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "numba.cuda.cudadrv.devicearray.DeviceNDArray",
+    .tp_doc = "An array in the device's memory.",
+    .tp_basicsize = sizeof(device_array),
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    .tp_dealloc = dealloc,
+    .tp_repr = repr,
+    .tp_as_mapping = &mapping,
+    .tp_as_sequence = &sequence,
+    .tp_getset = getset,
+    .tp_weaklistoffset = offsetof(device_array, weakrefs),
+};
+
+/* ---- functions ---- */
+
+/* device_empty(shape, dtype, order="C") */
+static PyObject *device_empty(PyObject *module, PyObject *const *args, Py_ssize_t n) {
+    int64_t shape[ARRAY_MAX_NDIM], reversed[ARRAY_MAX_NDIM], strides[ARRAY_MAX_NDIM];
+    int ndim;
+    py_scalar type;
+    const char *order = n > 2 ? PyUnicode_AsUTF8(args[2]) : "C";
+    if (n < 2 || !order) {
+        if (!PyErr_Occurred())
+            PyErr_SetString(PyExc_TypeError, "device_empty(shape, dtype, order)");
+        return NULL;
+    }
+    if (!binding_to_shape(args[0], "shape", shape, &ndim) ||
+        !kernel_scalar_of_object(args[1], &type))
+        return NULL;
+    if (*order != 'F') return (PyObject *)kernel_device_new(type, shape, NULL, ndim);
+    for (int d = 0; d < ndim; d++) reversed[d] = shape[ndim - 1 - d];
+    kernel_c_strides(py_scalar_bytes(type), reversed, ndim, strides);
+    for (int d = 0; d < ndim / 2; d++) {
+        int64_t s = strides[d];
+        strides[d] = strides[ndim - 1 - d];
+        strides[ndim - 1 - d] = s;
+    }
+    return (PyObject *)kernel_device_new(type, shape, strides, ndim);
+}
+
+/* device_share(object): a DeviceNDArray on its memory, or None. */
+static PyObject *device_share(PyObject *module, PyObject *o) {
+    device_array *d;
+    int done = kernel_device_share(o, &d);
+    if (done == 0) Py_RETURN_NONE;
+    return done > 0 ? (PyObject *)d : NULL;
+}
+
+/* device_interface(dict, owner) */
+static PyObject *device_interface(PyObject *module, PyObject *const *args, Py_ssize_t n) {
+    interface i;
+    if (n != 2) {
+        PyErr_SetString(PyExc_TypeError, "device_interface(description, owner)");
+        return NULL;
+    }
+    if (!read_interface(args[0], &i)) return NULL;
+    return (PyObject *)share_memory(&i, args[1] == Py_None ? NULL : args[1]);
+}
+
+/* A cupy array on a device array's memory. */
+static PyObject *device_to_ndarray(PyObject *module, PyObject *o) {
+    array *a;
+    if (!kernel_is_device_array(o)) {
+        PyErr_SetString(PyExc_TypeError, "not a device array");
+        return NULL;
+    }
+    return kernel_device_to_array((device_array *)o, &a) ? binding_wrap(a) : NULL;
+}
+
+static PyMethodDef functions[] = {
+    {"device_empty", (PyCFunction)(void (*)(void))device_empty, METH_FASTCALL, NULL},
+    {"device_share", device_share, METH_O, NULL},
+    {"device_interface", (PyCFunction)(void (*)(void))device_interface, METH_FASTCALL, NULL},
+    {"device_to_ndarray", device_to_ndarray, METH_O, NULL},
+    {NULL},
+};
+
+bool binding_add_device_array(PyObject *module) {
+    static PyMethodDef to_device[2];
+    to_device[0] = kernel_to_device_method;
+    kernel_device_array_type.tp_methods = kernel_device_methods;
+    return PyType_Ready(&kernel_device_array_type) == 0 &&
+           PyModule_AddObjectRef(module, "DeviceNDArray", (PyObject *)&kernel_device_array_type) ==
+               0 &&
+           PyModule_AddFunctions(module, functions) == 0 &&
+           PyModule_AddFunctions(module, to_device) == 0;
+}

@@ -1,0 +1,610 @@
+/* The arguments of a launch: Python objects -> signature bytes and 64-bit slots (frontend.h).
+ *
+ * In: the objects of a call. Out: their types as a signature, their values as slots, and a list of the
+ * arrays with who holds their memory. Host arrays are used where they lie when nothing can tell the
+ * difference from Numba's copying in and out; where it could (memory shared with another argument that
+ * is written, misaligned elements) they are copied, and copied back when the kernel writes them. */
+#include "binding/kernel_launch.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "binding/tensor.h"
+
+typedef struct walk {
+    kernel_args *k;
+    const kernel_names *names;
+    int argument, depth;
+} walk;
+
+/* ---- errors ---- */
+
+void kernel_argument_text(const kernel_names *names, int argument, char *text, size_t size) {
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    PyObject *code = PyObject_GetAttrString(names->function, "__code__");
+    PyObject *all = code ? PyObject_GetAttrString(code, "co_varnames") : NULL;
+    const char *name = NULL;
+    if (all && PyTuple_Check(all) && argument < PyTuple_GET_SIZE(all))
+        name = PyUnicode_AsUTF8(PyTuple_GET_ITEM(all, argument));
+    snprintf(text, size, name ? "argument %d ('%s')" : "argument %d", argument + 1, name);
+    Py_XDECREF(code);
+    Py_XDECREF(all);
+    PyErr_Restore(type, value, traceback);
+}
+
+static bool unsupported(const walk *w, PyObject *o, const char *more) {
+    char text[200];
+    kernel_argument_text(w->names, w->argument, text, sizeof text);
+    PyErr_Clear();
+    PyErr_Format(PyExc_TypeError, "kernel %s: %s is a %s%s", w->names->kernel, text,
+                 Py_TYPE(o)->tp_name, more);
+    return false;
+}
+
+static bool too_many(const walk *w) {
+    PyErr_Format(PyExc_TypeError, "kernel %s: the arguments are too many (at most %d arrays)",
+                 w->names->kernel, MAX_LAUNCH_ARRAYS);
+    return false;
+}
+
+/* ---- numbers ---- */
+
+/* One scalar; complex takes two slots. */
+static bool add_scalar(walk *w, py_scalar type, uint64_t bits, uint64_t imaginary) {
+    kernel_args *k = w->k;
+    if (k->nsignature + 1 > MAX_SIGNATURE_BYTES || k->nslots + 2 > MAX_SLOTS) return too_many(w);
+    k->signature[k->nsignature++] = (uint8_t)type;
+    k->slots[k->nslots++] = bits;
+    if (type == PY_S_C64 || type == PY_S_C128) k->slots[k->nslots++] = imaginary;
+    return true;
+}
+
+static uint64_t bits_of_double(double f) {
+    uint64_t bits;
+    memcpy(&bits, &f, sizeof bits);
+    return bits;
+}
+static uint64_t bits_of_float(float f) {
+    uint32_t bits;
+    memcpy(&bits, &f, sizeof bits);
+    return bits;
+}
+static double double_of_bits(uint64_t bits) {
+    double f;
+    memcpy(&f, &bits, sizeof f);
+    return f;
+}
+static float float_of_bits(uint64_t bits) {
+    uint32_t low = (uint32_t)bits;
+    float f;
+    memcpy(&f, &low, sizeof f);
+    return f;
+}
+
+static bool add_int(walk *w, PyObject *o) {
+    int overflow;
+    long long value = PyLong_AsLongLongAndOverflow(o, &overflow);
+    if (overflow == 0) {
+        if (value == -1 && PyErr_Occurred()) return false;
+        return add_scalar(w, PY_S_I64, (uint64_t)value, 0);
+    }
+    unsigned long long wide = overflow > 0 ? PyLong_AsUnsignedLongLong(o) : 0;
+    if (overflow > 0 && !PyErr_Occurred()) return add_scalar(w, PY_S_U64, wide, 0);
+    char text[200];
+    PyErr_Clear();
+    kernel_argument_text(w->names, w->argument, text, sizeof text);
+    PyErr_Format(PyExc_OverflowError, "kernel %s: %s = %R fits neither int64 nor uint64",
+                 w->names->kernel, text, o);
+    return false;
+}
+
+static bool add_complex(walk *w, PyObject *o) {
+    Py_complex c = PyComplex_AsCComplex(o);
+    return add_scalar(w, PY_S_C128, bits_of_double(c.real), bits_of_double(c.imag));
+}
+
+/* numpy.float32(1), ...: by their buffer. */
+static bool add_numpy_scalar(walk *w, PyObject *o) {
+    Py_buffer view;
+    py_scalar type;
+    uint64_t bits[2] = {0, 0};
+    if (PyObject_GetBuffer(o, &view, PyBUF_FORMAT) != 0)
+        return unsupported(w, o, ", which is no number");
+    bool known = view.ndim == 0 && kernel_scalar_of_format(view.format, view.itemsize, &type);
+    if (known) {
+        size_t bytes = py_scalar_bytes(type);
+        bool pair = type == PY_S_C64 || type == PY_S_C128;
+        memcpy(&bits[0], view.buf, pair ? bytes / 2 : bytes);
+        if (pair) memcpy(&bits[1], (char *)view.buf + bytes / 2, bytes / 2);
+    }
+    PyBuffer_Release(&view);
+    return known ? add_scalar(w, type, bits[0], bits[1])
+                 : unsupported(w, o, ": kernels take no records, strings and dates");
+}
+
+/* ---- arrays ---- */
+
+static char layout_of(py_scalar type, const int64_t *shape, const int64_t *strides, int ndim) {
+    int64_t bytes = (int64_t)py_scalar_bytes(type), c = bytes, f = bytes;
+    bool is_c = true, is_f = true, empty = false;
+    for (int i = 0; i < ndim; i++) {
+        int back = ndim - 1 - i;
+        is_c &= shape[back] == 1 || strides[back] == c;
+        is_f &= shape[i] == 1 || strides[i] == f;
+        c *= shape[back];
+        f *= shape[i];
+        empty |= shape[i] == 0;
+    }
+    return is_c || empty ? 'C' : is_f ? 'F' : 'A';
+}
+
+/* Signature and slots of an array; the entry of the list, or NULL. */
+static launch_array *add_array(walk *w, py_scalar type, bool readonly, const int64_t *shape,
+                               const int64_t *strides, int ndim, const void *data) {
+    kernel_args *k = w->k;
+    if (k->narrays == MAX_LAUNCH_ARRAYS || k->nsignature + 5 > MAX_SIGNATURE_BYTES ||
+        k->nslots + 1 + 2 * (uint32_t)ndim > MAX_SLOTS) {
+        too_many(w);
+        return NULL;
+    }
+    launch_array *a = &k->arrays[k->narrays++];
+    a->argument = w->argument;
+    a->slot = k->nslots;
+    a->signature = k->nsignature;
+    a->owned = NULL;
+    a->a = NULL;
+    a->store = NULL;
+    a->copy = NULL;
+    uint8_t *s = k->signature + k->nsignature;
+    s[0] = PY_SIG_ARRAY;
+    s[1] = (uint8_t)type;
+    s[2] = (uint8_t)ndim;
+    s[3] = (uint8_t)layout_of(type, shape, strides, ndim);
+    s[4] = readonly ? PY_ARRAY_READONLY : 0;
+    k->nsignature += 5;
+    uint64_t *slot = k->slots + k->nslots;
+    *slot++ = (uint64_t)(uintptr_t)data;
+    for (int i = 0; i < ndim; i++) *slot++ = (uint64_t)shape[i];
+    for (int i = 0; i < ndim; i++) *slot++ = (uint64_t)strides[i];
+    k->nslots += 1 + 2 * (uint32_t)ndim;
+    return a;
+}
+
+static bool add_device(walk *w, device_array *d, bool owned) {
+    launch_array *a =
+        add_array(w, d->type, d->readonly, d->shape, d->strides, d->ndim, kernel_device_data(d));
+    if (!a) {
+        if (owned) Py_DECREF(d);
+        return false;
+    }
+    a->kind = ARG_DEVICE;
+    a->owned = owned ? d : NULL;
+    a->store = d->base->store;
+    return true;
+}
+
+/* An array of simt.cupy or simt.torch: its address comes when it is computed. */
+static bool add_face(walk *w, PyObject *o) {
+    array *of = ((pyarray *)o)->a;
+    py_scalar type;
+    if (!kernel_scalar_of_dtype(of->dt, &type))
+        return unsupported(w, o, " of bfloat16, which kernels do not have");
+    if (of->ndim > PY_MAX_NDIM) return unsupported(w, o, " of more than 8 dimensions");
+    if (tensor_check(o) && tensor_of(o)->requires_grad)
+        return unsupported(w, o, " that requires grad: give the kernel tensor.detach()");
+    launch_array *a = add_array(w, type, false, of->shape, of->strides, of->ndim, NULL);
+    if (!a) return false;
+    a->kind = ARG_FACE;
+    a->a = of;
+    a->store = of->store;
+    w->k->faces = true;
+    return true;
+}
+
+static bool unsupported_elements(walk *w, PyObject *o) {
+    PyErr_Clear();
+    PyObject *dt = PyObject_GetAttrString(o, "dtype");
+    PyObject *text = dt ? PyUnicode_FromFormat(" of dtype %S: kernels take arrays of numbers and "
+                                               "bools in the machine's byte order",
+                                               dt)
+                        : NULL;
+    bool ok = unsupported(w, o, text ? PyUnicode_AsUTF8(text) : ", which kernels do not take");
+    Py_XDECREF(dt);
+    Py_XDECREF(text);
+    return ok;
+}
+
+/* Anything with the buffer protocol. */
+static bool add_host(walk *w, PyObject *o) {
+    Py_buffer view;
+    int64_t shape[PY_MAX_NDIM], strides[PY_MAX_NDIM];
+    py_scalar type;
+    if (PyObject_GetBuffer(o, &view, PyBUF_STRIDES | PyBUF_FORMAT) != 0)
+        return unsupported_elements(w, o);
+    bool known = !view.suboffsets && kernel_scalar_of_format(view.format, view.itemsize, &type);
+    launch_array *a = NULL;
+    if (known && view.ndim <= PY_MAX_NDIM) {
+        for (int d = 0; d < view.ndim; d++) {
+            shape[d] = view.shape[d];
+            strides[d] = view.strides[d];
+        }
+        a = add_array(w, type, view.readonly, shape, strides, view.ndim, view.buf);
+    } else if (known) {
+        unsupported(w, o, " of more than 8 dimensions");
+    } else {
+        unsupported_elements(w, o);
+    }
+    if (!a) {
+        PyBuffer_Release(&view);
+        return false;
+    }
+    a->kind = ARG_HOST;
+    a->view = view;
+    return true;
+}
+
+/* ---- any object ---- */
+
+static bool add(walk *w, PyObject *o);
+
+static bool add_tuple(walk *w, PyObject *o) {
+    kernel_args *k = w->k;
+    Py_ssize_t n = PyTuple_GET_SIZE(o);
+    if (k->nsignature + 2 > MAX_SIGNATURE_BYTES || n > 255 || w->depth > 16) return too_many(w);
+    k->signature[k->nsignature++] = PY_SIG_TUPLE;
+    k->signature[k->nsignature++] = (uint8_t)n;
+    w->depth++;
+    for (Py_ssize_t i = 0; i < n; i++)
+        if (!add(w, PyTuple_GET_ITEM(o, i))) return false;
+    w->depth--;
+    return true;
+}
+
+static bool add_mark(walk *w, uint8_t mark) {
+    if (w->k->nsignature + 1 > MAX_SIGNATURE_BYTES) return too_many(w);
+    w->k->signature[w->k->nsignature++] = mark;
+    return true;
+}
+
+static bool add_other(walk *w, PyObject *o) {
+    device_array *d;
+    const char *type = Py_TYPE(o)->tp_name;
+    if (strncmp(type, "numpy.", 6) == 0 && strcmp(type, "numpy.ndarray") != 0 &&
+        !PyObject_HasAttrString(o, "__array_finalize__"))
+        return add_numpy_scalar(w, o);
+    if (PyObject_CheckBuffer(o)) return add_host(w, o);
+    if (PyLong_Check(o)) return add_int(w, o);
+    if (PyFloat_Check(o)) return add_scalar(w, PY_S_F64, bits_of_double(PyFloat_AS_DOUBLE(o)), 0);
+    if (PyComplex_Check(o)) return add_complex(w, o);
+    int shared = kernel_device_share(o, &d);
+    if (shared > 0) return add_device(w, d, true);
+    if (shared < 0) return false;
+    if (PyUnicode_Check(o)) return unsupported(w, o, ": kernels take no strings");
+    if (PyList_Check(o)) return unsupported(w, o, ": give a NumPy array or a tuple");
+    return unsupported(w, o,
+                       ": kernels take arrays, numbers, bools, complex numbers, tuples and None");
+}
+
+static bool add(walk *w, PyObject *o) {
+    if (kernel_is_device_array(o)) return add_device(w, (device_array *)o, false);
+    if (PyFloat_CheckExact(o))
+        return add_scalar(w, PY_S_F64, bits_of_double(PyFloat_AS_DOUBLE(o)), 0);
+    if (PyLong_CheckExact(o)) return add_int(w, o);
+    if (PyBool_Check(o)) return add_scalar(w, PY_S_BOOL, o == Py_True, 0);
+    if (o == Py_None) return add_mark(w, PY_SIG_NONE);
+    if (PyTuple_Check(o)) return add_tuple(w, o);
+    if (binding_is_array(o)) return add_face(w, o);
+    return add_other(w, o);
+}
+
+bool kernel_args_walk(kernel_args *k, const kernel_names *names, PyObject *const *args,
+                      Py_ssize_t n) {
+    k->nsignature = k->nslots = k->narrays = 0;
+    k->faces = false;
+    walk w = {.k = k, .names = names};
+    for (w.argument = 0; w.argument < n; w.argument++) {
+        if (add(&w, args[w.argument])) continue;
+        kernel_args_release(k);
+        return false;
+    }
+    return true;
+}
+
+void kernel_args_release(kernel_args *k) {
+    for (uint32_t i = 0; i < k->narrays; i++) {
+        launch_array *a = &k->arrays[i];
+        if (a->kind == ARG_HOST) PyBuffer_Release(&a->view);
+        Py_XDECREF(a->owned);
+        free(a->copy);
+    }
+    k->narrays = 0;
+}
+
+/* ---- declared signatures ---- */
+
+typedef struct number {
+    char kind; /* 'I', 'U', 'F', 'C' */
+    int64_t i;
+    double f, imaginary;
+} number;
+
+static number number_of(py_scalar type, const uint64_t *slot) {
+    switch (type) {
+    case PY_S_BOOL: return (number){'U', (int64_t)(*slot & 1), 0, 0};
+    case PY_S_I8: return (number){'I', (int8_t)*slot, 0, 0};
+    case PY_S_I16: return (number){'I', (int16_t)*slot, 0, 0};
+    case PY_S_I32: return (number){'I', (int32_t)*slot, 0, 0};
+    case PY_S_I64: return (number){'I', (int64_t)*slot, 0, 0};
+    case PY_S_F16: return (number){'F', 0, half_to_float((uint16_t)*slot), 0};
+    case PY_S_F32: return (number){'F', 0, float_of_bits(*slot), 0};
+    case PY_S_F64: return (number){'F', 0, double_of_bits(*slot), 0};
+    case PY_S_C64: return (number){'C', 0, float_of_bits(slot[0]), float_of_bits(slot[1])};
+    case PY_S_C128: return (number){'C', 0, double_of_bits(slot[0]), double_of_bits(slot[1])};
+    default: return (number){'U', (int64_t)*slot, 0, 0};
+    }
+}
+
+static double real_of(number n) {
+    return n.kind == 'I' ? (double)n.i : n.kind == 'U' ? (double)(uint64_t)n.i : n.f;
+}
+
+static uint64_t integer_of(number n) {
+    if (n.kind == 'I' || n.kind == 'U') return (uint64_t)n.i;
+    if (!(n.f > -0x1p63)) return n.f == n.f ? (uint64_t)INT64_MIN : 0;
+    if (n.f >= 0x1p64) return UINT64_MAX;
+    return n.f >= 0x1p63 ? (uint64_t)n.f : (uint64_t)(int64_t)n.f;
+}
+
+/* The slots of n as `type`; their number. */
+static uint32_t store_number(number n, py_scalar type, uint64_t *slot) {
+    switch (type) {
+    case PY_S_BOOL: *slot = n.kind == 'F' ? n.f != 0 : n.i != 0; return 1;
+    case PY_S_F16: *slot = float_to_half((float)real_of(n)); return 1;
+    case PY_S_F32: *slot = bits_of_float((float)real_of(n)); return 1;
+    case PY_S_F64: *slot = bits_of_double(real_of(n)); return 1;
+    case PY_S_C64:
+        slot[0] = bits_of_float((float)real_of(n));
+        slot[1] = bits_of_float((float)n.imaginary);
+        return 2;
+    case PY_S_C128:
+        slot[0] = bits_of_double(real_of(n));
+        slot[1] = bits_of_double(n.imaginary);
+        return 2;
+    default: {
+        size_t bits = py_scalar_bytes(type) * 8;
+        *slot = bits < 64 ? integer_of(n) & ((1ull << bits) - 1) : integer_of(n);
+        return 1;
+    }
+    }
+}
+
+/* Walks the arguments' own signature and a declared one side by side. */
+typedef struct matching {
+    const uint8_t *own, *own_end, *declared, *declared_end;
+    const uint64_t *from;
+    uint64_t *to; /* NULL: only ask */
+    uint32_t nto, array, conversions;
+    launch_array *arrays;
+} matching;
+
+static bool match_array(matching *m) {
+    const uint8_t *a = m->own, *b = m->declared;
+    if (m->declared_end - b < 5 || b[0] != PY_SIG_ARRAY || a[1] != b[1] || a[2] != b[2])
+        return false;
+    bool layout = a[3] == b[3] || b[3] == 'A' || (a[2] <= 1 && a[3] == 'C' && b[3] == 'F');
+    if (!layout || (a[4] & PY_ARRAY_READONLY) > (b[4] & PY_ARRAY_READONLY)) return false;
+    uint32_t slots = 1 + 2 * (uint32_t)a[2];
+    if (m->to) {
+        memcpy(m->to + m->nto, m->from, slots * sizeof *m->to);
+        m->arrays[m->array].slot = m->nto;
+    }
+    m->conversions += a[3] != b[3];
+    m->array++;
+    m->nto += slots;
+    m->from += slots;
+    m->own += 5;
+    m->declared += 5;
+    return true;
+}
+
+static bool match_one(matching *m) {
+    if (m->own == m->own_end || m->declared == m->declared_end) return false;
+    uint8_t a = *m->own, b = *m->declared;
+    if (a == PY_SIG_ARRAY) return match_array(m);
+    if (a >= PY_SCALAR_COUNT) {
+        m->own++;
+        m->declared++;
+        if (a != b) return false;
+        if (a != PY_SIG_TUPLE) return true;
+        if (m->declared == m->declared_end || *m->own != *m->declared) return false;
+        int n = *m->own;
+        m->own++;
+        m->declared++;
+        for (int i = 0; i < n; i++)
+            if (!match_one(m)) return false;
+        return true;
+    }
+    bool complex_in = a == PY_S_C64 || a == PY_S_C128,
+         complex_out = b == PY_S_C64 || b == PY_S_C128;
+    if (b >= PY_SCALAR_COUNT || (complex_in && !complex_out) || m->nto + 2 > MAX_SLOTS)
+        return false;
+    uint64_t unused[2];
+    m->nto += store_number(number_of((py_scalar)a, m->from), (py_scalar)b,
+                           m->to ? m->to + m->nto : unused);
+    m->from += complex_in ? 2 : 1;
+    m->conversions += a != b;
+    m->own++;
+    m->declared++;
+    return true;
+}
+
+int kernel_args_match(kernel_args *k, const uint8_t *signature, uint32_t bytes, bool convert) {
+    uint64_t to[MAX_SLOTS];
+    matching m = {.own = k->signature,
+                  .own_end = k->signature + k->nsignature,
+                  .declared = signature,
+                  .declared_end = signature + bytes,
+                  .from = k->slots,
+                  .to = convert ? to : NULL,
+                  .arrays = k->arrays};
+    while (m.own < m.own_end || m.declared < m.declared_end)
+        if (!match_one(&m)) return -1;
+    if (convert) {
+        memcpy(k->slots, to, m.nto * sizeof *to);
+        k->nslots = m.nto;
+        memcpy(k->signature, signature, bytes);
+        k->nsignature = bytes;
+    }
+    return (int)m.conversions;
+}
+
+/* ---- memory ---- */
+
+static int ndim_of(const kernel_args *k, const launch_array *a) {
+    return k->signature[a->signature + 2];
+}
+static size_t itemsize_of(const kernel_args *k, const launch_array *a) {
+    return py_scalar_bytes((py_scalar)k->signature[a->signature + 1]);
+}
+
+/* The bytes that the array touches; an empty range for an empty array. */
+static void range_of(const kernel_args *k, const launch_array *a, uint64_t *low, uint64_t *high) {
+    const uint64_t *slot = k->slots + a->slot;
+    int ndim = ndim_of(k, a);
+    *low = slot[0];
+    *high = slot[0] + itemsize_of(k, a);
+    for (int d = 0; d < ndim; d++) {
+        int64_t size = (int64_t)slot[1 + d], reach = (int64_t)slot[1 + ndim + d] * (size - 1);
+        if (size == 0) {
+            *high = *low;
+            return;
+        }
+        *(reach < 0 ? low : high) += (uint64_t)reach;
+    }
+}
+
+static bool is_written(const launch_array *a, const bool *writes) { return writes[a->argument]; }
+
+/* Whether another argument shares memory with array i and one of the two is written. */
+static bool conflicts(const kernel_args *k, uint32_t i, const bool *writes) {
+    uint64_t low, high, other_low, other_high;
+    range_of(k, &k->arrays[i], &low, &high);
+    for (uint32_t j = 0; j < k->narrays; j++) {
+        if (j == i || !(is_written(&k->arrays[i], writes) || is_written(&k->arrays[j], writes)))
+            continue;
+        range_of(k, &k->arrays[j], &other_low, &other_high);
+        if (low < other_high && other_low < high) return true;
+    }
+    return false;
+}
+
+static bool misaligned(const kernel_args *k, const launch_array *a) {
+    uint64_t unit = itemsize_of(k, a), bits = k->slots[a->slot];
+    int ndim = ndim_of(k, a);
+    uint8_t type = k->signature[a->signature + 1];
+    if (type == PY_S_C64 || type == PY_S_C128) unit /= 2;
+    for (int d = 0; d < ndim; d++) {
+        uint64_t size = k->slots[a->slot + 1 + (uint32_t)d];
+        if (size == 0) return false;
+        if (size > 1) bits |= k->slots[a->slot + 1 + (uint32_t)(ndim + d)];
+    }
+    return (bits & (unit - 1)) != 0;
+}
+
+/* Moves all elements between strided memory and dense memory in the layout's order. */
+typedef struct mover {
+    int ndim;
+    const int64_t *shape, *strides, *dense;
+    size_t itemsize;
+    bool in;
+} mover;
+static void move(const mover *m, int axis, char *host, char *copy) {
+    if (axis == m->ndim) {
+        memcpy(m->in ? copy : host, m->in ? host : copy, m->itemsize);
+        return;
+    }
+    for (int64_t i = 0; i < m->shape[axis]; i++)
+        move(m, axis + 1, host + i * m->strides[axis], copy + i * m->dense[axis]);
+}
+
+/* The dense strides of array a in the layout that its signature says. */
+static void dense_strides(const kernel_args *k, const launch_array *a, int64_t *dense) {
+    int ndim = ndim_of(k, a);
+    int64_t step = (int64_t)itemsize_of(k, a);
+    for (int i = 0; i < ndim; i++) {
+        int axis = k->signature[a->signature + 3] == 'F' ? i : ndim - 1 - i;
+        dense[axis] = step;
+        step *= a->view.shape[axis];
+    }
+}
+
+static void move_host(const kernel_args *k, const launch_array *a, bool in) {
+    int64_t shape[PY_MAX_NDIM], strides[PY_MAX_NDIM], dense[PY_MAX_NDIM];
+    int ndim = a->view.ndim;
+    for (int d = 0; d < ndim; d++) {
+        shape[d] = a->view.shape[d];
+        strides[d] = a->view.strides[d];
+    }
+    dense_strides(k, a, dense);
+    mover m = {ndim, shape, strides, dense, (size_t)a->view.itemsize, in};
+    move(&m, 0, a->view.buf, a->copy);
+}
+
+static bool copy_in(kernel_args *k, launch_array *a) {
+    int64_t dense[PY_MAX_NDIM];
+    int ndim = ndim_of(k, a);
+    if (posix_memalign(&a->copy, 64, (size_t)a->view.len + 64) != 0) {
+        a->copy = NULL;
+        PyErr_NoMemory();
+        return false;
+    }
+    move_host(k, a, true);
+    dense_strides(k, a, dense);
+    k->slots[a->slot] = (uint64_t)(uintptr_t)a->copy;
+    for (int d = 0; d < ndim; d++)
+        k->slots[a->slot + 1 + (uint32_t)(ndim + d)] = (uint64_t)dense[d];
+    return true;
+}
+
+static bool not_aligned(const kernel_args *k, const kernel_names *names, const launch_array *a) {
+    char text[200];
+    kernel_argument_text(names, a->argument, text, sizeof text);
+    PyErr_Format(PyExc_ValueError,
+                 "kernel %s: %s: the memory of the device array is not aligned to its %d-byte "
+                 "elements",
+                 names->kernel, text, (int)itemsize_of(k, a));
+    return false;
+}
+
+bool kernel_args_prepare(kernel_args *k, const kernel_names *names, const bool *writes) {
+    /* what waits may read what the kernel is to write */
+    if (k->faces && !binding_ok(array_evaluate_all())) return false;
+    for (uint32_t i = 0; i < k->narrays; i++) {
+        launch_array *a = &k->arrays[i];
+        if (a->kind == ARG_FACE) {
+            if (!binding_ok(array_evaluate(a->a))) return false;
+            k->slots[a->slot] = (uint64_t)(uintptr_t)array_data(a->a);
+        }
+    }
+    uint64_t copies = 0; /* bit per array; fixed before the first copy moves an address */
+    for (uint32_t i = 0; i < k->narrays; i++) {
+        const launch_array *a = &k->arrays[i];
+        bool crooked = misaligned(k, a);
+        if (crooked && a->kind != ARG_HOST) return not_aligned(k, names, a);
+        if (a->kind == ARG_HOST && (crooked || (k->narrays > 1 && conflicts(k, i, writes))))
+            copies |= 1ull << i;
+    }
+    for (uint32_t i = 0; copies >> i; i++)
+        if ((copies >> i & 1) && !copy_in(k, &k->arrays[i])) return false;
+    return true;
+}
+
+void kernel_args_finish(kernel_args *k, const bool *writes) {
+    for (uint32_t i = 0; i < k->narrays; i++) {
+        launch_array *a = &k->arrays[i];
+        if (!is_written(a, writes)) continue;
+        if (a->store) a->store->version++;
+        if (a->copy && !a->view.readonly) move_host(k, a, false);
+    }
+}

@@ -1,0 +1,665 @@
+/* The dispatcher behind @cuda.jit: kernel[grid, block](...) -> compiled code for the types of the
+ * arguments and the block size -> launch -> results, prints, exceptions.
+ *
+ * A dispatcher keeps one entry per signature and block size; the last one used is looked at first. The
+ * GIL is given up while the kernel runs; the arguments are held by the caller meanwhile. Entries live as
+ * long as their dispatcher. The Python class over it (simt.numba.cuda.dispatcher) has what is not fast. */
+#include "binding/kernel_launch.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_THREADS = 1024, SHARED_LIMIT = 48 * 1024, PRINT_BYTES = 1 << 20, MAX_KEPT = 32 };
+static const int64_t block_limits[3] = {1024, 1024, 64};
+static const int64_t grid_limits[3] = {2147483647, 65535, 65535};
+
+/* One compiled kernel. A declared signature is compiled before the block size is known: code is NULL. */
+typedef struct entry {
+    uint64_t hash;
+    uint32_t nsignature, block[3];
+    uint8_t *signature;
+    py_kernel *kernel;
+    runtime_kernel *code;
+    char **constants; /* copies of the constant arrays: frozen, as Numba's */
+    uint64_t *constant_slots;
+} entry;
+
+typedef struct dispatcher {
+    PyObject_HEAD PyObject *function, *options;
+    PyObject *declared; /* list of bytes; NULL: any signature */
+    char *name;
+    int nparameters, nrequired;
+    bool device, bounds, contract, fastmath;
+    entry **entries;
+    size_t nentries, capacity;
+    entry *last;
+} dispatcher;
+
+/* kernel[grid, block, stream, shared] */
+typedef struct configured {
+    PyObject_HEAD vectorcallfunc call;
+    dispatcher *of;
+    int64_t grid[3], block[3], shared;
+    PyObject *stream;
+} configured;
+
+static PyTypeObject dispatcher_type, configured_type;
+
+/* ---- compiled kernels ---- */
+
+static uint64_t hash_of(const uint8_t *signature, uint32_t n, const uint32_t block[3]) {
+    uint64_t h =
+        0x9E3779B97F4A7C15u ^ ((uint64_t)block[2] << 48 ^ (uint64_t)block[1] << 24 ^ block[0]);
+    for (uint32_t i = 0; i < n; i++) h = (h ^ signature[i]) * 0x100000001B3u;
+    return h;
+}
+
+static bool is_entry(const entry *e, uint64_t hash, const uint8_t *signature, uint32_t n,
+                     const uint32_t block[3]) {
+    return e->hash == hash && e->nsignature == n && memcmp(e->block, block, sizeof e->block) == 0 &&
+           memcmp(e->signature, signature, n) == 0;
+}
+
+static entry *find_entry(dispatcher *d, uint64_t hash, const uint8_t *signature, uint32_t n,
+                         const uint32_t block[3]) {
+    if (d->last && is_entry(d->last, hash, signature, n, block)) return d->last;
+    for (size_t i = 0; i < d->nentries; i++)
+        if (is_entry(d->entries[i], hash, signature, n, block)) return d->entries[i];
+    return NULL;
+}
+
+static void entry_free(entry *e) {
+    if (!e) return;
+    for (uint32_t i = 0; e->kernel && e->constants && i < e->kernel->nconstants; i++)
+        free(e->constants[i]);
+    free(e->constants);
+    free(e->constant_slots);
+    py_kernel_free(e->kernel);
+    runtime_kernel_unref(e->code);
+    free(e->signature);
+    free(e);
+}
+
+/* Copies the constant arrays of the kernel: later changes of the originals are not seen, as with Numba. */
+static bool freeze_constants(entry *e) {
+    uint32_t n = e->kernel->nconstants;
+    e->constants = calloc(n + 1, sizeof *e->constants);
+    e->constant_slots = calloc(n + 1, sizeof *e->constant_slots);
+    for (uint32_t i = 0; e->constants && e->constant_slots && i < n; i++) {
+        const py_entity *c = e->kernel->constants[i];
+        int64_t low = 0, high = (int64_t)py_scalar_bytes(c->type);
+        for (int d = 0; d < c->ndim; d++) {
+            int64_t reach = c->strides[d] * (c->shape[d] - 1);
+            if (c->shape[d] == 0) low = high = 0;
+            if (c->shape[d] == 0) break;
+            *(reach < 0 ? &low : &high) += reach;
+        }
+        void *copy = NULL;
+        if (posix_memalign(&copy, 64, (size_t)(high - low) + 64) != 0) return false;
+        if (high > low) memcpy(copy, (const char *)c->data + low, (size_t)(high - low));
+        e->constants[i] = copy;
+        e->constant_slots[i] = (uint64_t)(uintptr_t)((char *)copy - low);
+    }
+    return e->constants && e->constant_slots;
+}
+
+/* From the source to IR. Returns NULL with an exception. */
+static entry *new_entry(dispatcher *d, const uint8_t *signature, uint32_t n) {
+    const py_function *fn = kernel_function_get(d->function);
+    if (!fn) return NULL;
+    entry *e = calloc(1, sizeof *e);
+    if (!e || !(e->signature = malloc(n + 1))) {
+        free(e);
+        PyErr_NoMemory();
+        return NULL;
+    }
+    memcpy(e->signature, signature, n);
+    e->nsignature = n;
+    py_options options = {.bounds = d->bounds, .fastmath = d->fastmath, .contract = d->contract};
+    if (py_compile(kernel_host(), fn, signature, n, &options, &e->kernel) != SIMT_OK) {
+        kernel_raise();
+        entry_free(e);
+        return NULL;
+    }
+    if (!freeze_constants(e)) {
+        PyErr_NoMemory();
+        entry_free(e);
+        return NULL;
+    }
+    return e;
+}
+
+/* From IR to code for a block size; takes e on failure. */
+static bool compile_entry(dispatcher *d, entry *e, const uint32_t block[3]) {
+    runtime_compile_options options = {.block = {block[0], block[1], block[2]},
+                                       .contract = d->contract};
+    ir_func *f = e->kernel->func;
+    e->kernel->func = NULL;
+    memcpy(e->block, block, sizeof e->block);
+    e->hash = hash_of(e->signature, e->nsignature, block);
+    return binding_ok(runtime_compile(array_runtime(), f, &options, &e->code));
+}
+
+static bool keep_entry(dispatcher *d, entry *e) {
+    if (d->nentries == d->capacity) {
+        size_t capacity = d->capacity * 2 + 4;
+        entry **grown = realloc(d->entries, capacity * sizeof(entry *));
+        if (!grown) {
+            PyErr_NoMemory();
+            return false;
+        }
+        d->entries = grown;
+        d->capacity = capacity;
+    }
+    d->entries[d->nentries++] = e;
+    return true;
+}
+
+/* An entry of a declared signature that waits for its first block size. */
+static entry *waiting_entry(dispatcher *d, const uint8_t *signature, uint32_t n) {
+    for (size_t i = 0; i < d->nentries; i++) {
+        entry *e = d->entries[i];
+        if (!e->code && e->kernel->func && e->nsignature == n &&
+            memcmp(e->signature, signature, n) == 0)
+            return e;
+    }
+    return NULL;
+}
+
+static entry *get_entry(dispatcher *d, const uint8_t *signature, uint32_t n,
+                        const uint32_t block[3]) {
+    uint64_t hash = hash_of(signature, n, block);
+    entry *e = find_entry(d, hash, signature, n, block);
+    if (e && e->code) return d->last = e;
+    e = waiting_entry(d, signature, n);
+    if (e) return compile_entry(d, e, block) ? (d->last = e) : NULL;
+    e = new_entry(d, signature, n);
+    if (!e) return NULL;
+    if (!compile_entry(d, e, block) || !keep_entry(d, e)) {
+        entry_free(e);
+        return NULL;
+    }
+    return d->last = e;
+}
+
+/* ---- launch limits ---- */
+
+/* numba.cuda's exception for a launch that the driver refuses. Returns false. */
+static bool launch_error(const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    PyObject *text = PyUnicode_FromFormatV(format, args);
+    va_end(args);
+    PyObject *module = text ? PyImport_ImportModule("simt.numba.cuda.cudadrv.driver") : NULL;
+    PyObject *type = module ? PyObject_GetAttrString(module, "CudaAPIError") : NULL;
+    PyObject *error = type ? PyObject_CallFunction(type, "iO", 1, text) : NULL;
+    if (error) PyErr_SetObject(type, error);
+    Py_XDECREF(text);
+    Py_XDECREF(module);
+    Py_XDECREF(type);
+    Py_XDECREF(error);
+    return false;
+}
+
+static bool check_axis(const char *name, const char *what, const int64_t size[3],
+                       const int64_t limits[3]) {
+    for (int i = 0; i < 3; i++) {
+        if (size[i] >= 1 && size[i] <= limits[i]) continue;
+        if (size[i] < 1)
+            return launch_error(
+                "kernel %s: %s (%lld, %lld, %lld): %c is %lld, and must be at least 1", name, what,
+                (long long)size[0], (long long)size[1], (long long)size[2], "xyz"[i],
+                (long long)size[i]);
+        return launch_error(
+            "kernel %s: %s (%lld, %lld, %lld): %c is %lld, %lld more than the limit of %lld", name,
+            what, (long long)size[0], (long long)size[1], (long long)size[2], "xyz"[i],
+            (long long)size[i], (long long)(size[i] - limits[i]), (long long)limits[i]);
+    }
+    return true;
+}
+
+static bool check_launch(const configured *c) {
+    const char *name = c->of->name;
+    if (!check_axis(name, "block", c->block, block_limits) ||
+        !check_axis(name, "grid", c->grid, grid_limits))
+        return false;
+    int64_t threads = c->block[0] * c->block[1] * c->block[2];
+    if (threads > MAX_THREADS)
+        return launch_error("kernel %s: a block of (%lld, %lld, %lld) has %lld threads, %lld more "
+                            "than the limit of %d",
+                            name, (long long)c->block[0], (long long)c->block[1],
+                            (long long)c->block[2], (long long)threads,
+                            (long long)(threads - MAX_THREADS), MAX_THREADS);
+    return true;
+}
+
+static bool check_shared(const configured *c, const py_kernel *k) {
+    int64_t all = c->shared + (int64_t)k->static_shared;
+    if (c->shared >= 0 && all <= SHARED_LIMIT) return true;
+    if (c->shared < 0)
+        return launch_error("kernel %s: %lld bytes of dynamic shared memory", c->of->name,
+                            (long long)c->shared);
+    return launch_error("kernel %s: %lld bytes of shared memory a block (%lld static, %lld "
+                        "dynamic), %lld more than the limit of %d",
+                        c->of->name, (long long)all, (long long)k->static_shared,
+                        (long long)c->shared, (long long)(all - SHARED_LIMIT), SHARED_LIMIT);
+}
+
+/* ---- the launch ---- */
+
+static bool check_count(const dispatcher *d, Py_ssize_t n) {
+    if (n >= d->nrequired && n <= d->nparameters) return true;
+    PyErr_Format(PyExc_TypeError, "kernel %s: %s arguments: expected %d, got %zd", d->name,
+                 n < d->nrequired ? "not enough" : "too many",
+                 n < d->nrequired ? d->nrequired : d->nparameters, n);
+    return false;
+}
+
+static bool no_match(const dispatcher *d, const kernel_args *k) {
+    PyObject *bytes = PyBytes_FromStringAndSize((const char *)k->signature, k->nsignature);
+    PyObject *module = bytes ? PyImport_ImportModule("simt.numba.core.types") : NULL;
+    PyObject *text = module ? PyObject_CallMethod(module, "describe_signature", "O", bytes) : NULL;
+    if (text)
+        PyErr_Format(PyExc_TypeError, "kernel %s: No matching definition for argument type(s) %U",
+                     d->name, text);
+    Py_XDECREF(bytes);
+    Py_XDECREF(module);
+    Py_XDECREF(text);
+    return false;
+}
+
+/* Converts the arguments to the declared signature that needs the fewest conversions. */
+static bool match_declared(const dispatcher *d, kernel_args *k) {
+    PyObject *best = NULL;
+    int fewest = 0;
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(d->declared); i++) {
+        PyObject *s = PyList_GET_ITEM(d->declared, i);
+        int n = kernel_args_match(k, (const uint8_t *)PyBytes_AS_STRING(s),
+                                  (uint32_t)PyBytes_GET_SIZE(s), false);
+        if (n < 0 || (best && n >= fewest)) continue;
+        best = s;
+        fewest = n;
+    }
+    if (!best) return no_match(d, k);
+    kernel_args_match(k, (const uint8_t *)PyBytes_AS_STRING(best), (uint32_t)PyBytes_GET_SIZE(best),
+                      true);
+    return true;
+}
+
+/* The slots behind the arguments. *buffer: the print buffer, when there is one. */
+static bool add_hidden_slots(const configured *c, const entry *e, kernel_args *k,
+                             uint64_t **buffer) {
+    const py_kernel *kernel = e->kernel;
+    if (k->nslots + 2 + kernel->nconstants > MAX_SLOTS) {
+        PyErr_Format(PyExc_RuntimeError, "kernel %s: too many constant arrays", c->of->name);
+        return false;
+    }
+    if (kernel->flags & PY_USES_DYNAMIC_SHARED) k->slots[k->nslots++] = (uint64_t)c->shared;
+    if (kernel->flags & PY_USES_PRINT) {
+        *buffer = calloc(1, PRINT_BYTES + 16);
+        if (!*buffer) return PyErr_NoMemory(), false;
+        (*buffer)[1] = PRINT_BYTES;
+        k->slots[k->nslots++] = (uint64_t)(uintptr_t)*buffer;
+    }
+    for (uint32_t i = 0; i < kernel->nconstants; i++) k->slots[k->nslots++] = e->constant_slots[i];
+    if (k->nslots == kernel->nparams) return true;
+    PyErr_Format(
+        PyExc_RuntimeError,
+        "kernel %s: %u slots for %u parameters; this is a defect of simt: please report it",
+        c->of->name, k->nslots, kernel->nparams);
+    return false;
+}
+
+static bool run(const configured *c, const entry *e, kernel_args *k, const kernel_names *names) {
+    uint64_t *buffer = NULL;
+    bool ok = add_hidden_slots(c, e, k, &buffer);
+    if (ok) {
+        code_fault fault;
+        simt_status status;
+        uint32_t grid[3] = {(uint32_t)c->grid[0], (uint32_t)c->grid[1], (uint32_t)c->grid[2]};
+        Py_BEGIN_ALLOW_THREADS status =
+            runtime_launch(array_runtime(), e->code, grid, k->slots, (size_t)c->shared, &fault);
+        Py_END_ALLOW_THREADS kernel_args_finish(k, e->kernel->writes);
+        ok = binding_ok(status);
+        if (ok && fault.set) {
+            kernel_raise_fault(e->kernel, names, &fault, c->grid, e->block, k);
+            ok = false;
+        }
+        if (buffer) {
+            PyObject *type, *value, *traceback;
+            PyErr_Fetch(&type, &value, &traceback);
+            bool printed = kernel_flush_prints(e->kernel, buffer);
+            if (type) PyErr_Restore(type, value, traceback);
+            ok &= printed;
+        }
+    }
+    free(buffer);
+    return ok;
+}
+
+static bool launch(const configured *c, PyObject *const *args, Py_ssize_t n) {
+    dispatcher *d = c->of;
+    kernel_args k;
+    kernel_names names = {d->name, d->function};
+    if (!check_launch(c) || !check_count(d, n) || !binding_start() ||
+        !kernel_args_walk(&k, &names, args, n))
+        return false;
+    bool ok = true;
+    for (; n < d->nparameters; n++) k.signature[k.nsignature++] = PY_SIG_DEFAULT;
+    uint32_t block[3] = {(uint32_t)c->block[0], (uint32_t)c->block[1], (uint32_t)c->block[2]};
+    if (d->declared) ok = match_declared(d, &k);
+    entry *e = ok ? get_entry(d, k.signature, k.nsignature, block) : NULL;
+    ok = e && check_shared(c, e->kernel) && kernel_args_prepare(&k, &names, e->kernel->writes) &&
+         run(c, e, &k, &names);
+    kernel_args_release(&k);
+    return ok;
+}
+
+static PyObject *configured_call(PyObject *self, PyObject *const *args, size_t flags,
+                                 PyObject *kwnames) {
+    configured *c = (configured *)self;
+    if (kwnames && PyTuple_GET_SIZE(kwnames)) {
+        PyErr_Format(
+            PyExc_TypeError,
+            "kernel %s: got an unexpected keyword argument '%U': arguments of a launch are "
+            "given by position",
+            c->of->name, PyTuple_GET_ITEM(kwnames, 0));
+        return NULL;
+    }
+    if (!launch(c, args, PyVectorcall_NARGS(flags))) return NULL;
+    Py_RETURN_NONE;
+}
+
+/* ---- configured launches ---- */
+
+static configured *kept[MAX_KEPT];
+static int nkept;
+
+static configured *new_configured(dispatcher *d) {
+    configured *c;
+    if (nkept > 0) {
+        c = kept[--nkept];
+        PyObject_Init((PyObject *)c, &configured_type);
+    } else if (!(c = PyObject_New(configured, &configured_type))) {
+        return NULL;
+    }
+    c->call = configured_call;
+    c->of = (dispatcher *)Py_NewRef(d);
+    c->stream = NULL;
+    c->shared = 0;
+    return c;
+}
+
+static void configured_dealloc(PyObject *self) {
+    configured *c = (configured *)self;
+    Py_CLEAR(c->of);
+    Py_CLEAR(c->stream);
+    if (nkept < MAX_KEPT)
+        kept[nkept++] = c;
+    else
+        Py_TYPE(self)->tp_free(self);
+}
+
+static bool dimension_error(const char *name, PyObject *o, bool integers) {
+    if (integers)
+        PyErr_Format(PyExc_TypeError, "%s must be a sequence of integers, got %R", name, o);
+    else
+        PyErr_Format(PyExc_ValueError, "%s must be a sequence of 1, 2 or 3 integers, got %R", name,
+                     o);
+    return false;
+}
+
+/* An integer or up to three. */
+static bool dimensions(PyObject *o, const char *name, int64_t out[3]) {
+    out[0] = out[1] = out[2] = 1;
+    bool sequence = PyTuple_Check(o) || PyList_Check(o);
+    PyObject *const *items = sequence ? PySequence_Fast_ITEMS(o) : &o;
+    Py_ssize_t n = sequence ? PySequence_Fast_GET_SIZE(o) : 1;
+    if (n < 1 || n > 3) return dimension_error(name, o, false);
+    for (Py_ssize_t i = 0; i < n; i++) {
+        if (!PyIndex_Check(items[i])) return dimension_error(name, o, true);
+        if (!binding_to_int64(items[i], &out[i])) {
+            if (!PyErr_ExceptionMatches(PyExc_OverflowError)) return dimension_error(name, o, true);
+            PyErr_Clear();
+            out[i] = INT64_MAX;
+        }
+    }
+    return true;
+}
+
+/* kernel[grid, block(, stream(, shared))] */
+static PyObject *subscript(PyObject *self, PyObject *key) {
+    dispatcher *d = (dispatcher *)self;
+    Py_ssize_t n = PyTuple_Check(key) ? PyTuple_GET_SIZE(key) : 1;
+    if (d->device) {
+        PyErr_Format(PyExc_TypeError,
+                     "%s is a device function: kernels call it; it cannot be launched", d->name);
+        return NULL;
+    }
+    if (n < 2 || n > 4) {
+        PyErr_SetString(PyExc_ValueError, n < 2 ? "must specify at least the griddim and blockdim"
+                                                : "at most griddim, blockdim, stream and shared "
+                                                  "memory bytes are given");
+        return NULL;
+    }
+    configured *c = new_configured(d);
+    if (!c) return NULL;
+    bool ok = dimensions(PyTuple_GET_ITEM(key, 0), "griddim", c->grid) &&
+              dimensions(PyTuple_GET_ITEM(key, 1), "blockdim", c->block);
+    if (ok && n > 2) c->stream = Py_NewRef(PyTuple_GET_ITEM(key, 2));
+    if (ok && n > 3) ok = binding_to_int64(PyTuple_GET_ITEM(key, 3), &c->shared);
+    if (!ok) Py_CLEAR(c);
+    return (PyObject *)c;
+}
+
+static PyObject *configured_repr(PyObject *self) {
+    configured *c = (configured *)self;
+    return PyUnicode_FromFormat("<launch of kernel %s, grid (%lld, %lld, %lld), block (%lld, %lld, "
+                                "%lld)>",
+                                c->of->name, (long long)c->grid[0], (long long)c->grid[1],
+                                (long long)c->grid[2], (long long)c->block[0],
+                                (long long)c->block[1], (long long)c->block[2]);
+}
+
+static PyTypeObject configured_type = {
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "simt._core.Launch",
+    .tp_doc = "A kernel with its grid and block: call it with the arguments.",
+    .tp_basicsize = sizeof(configured),
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION | Py_TPFLAGS_HAVE_VECTORCALL,
+    .tp_dealloc = configured_dealloc,
+    .tp_repr = configured_repr,
+    .tp_call = PyVectorcall_Call,
+    .tp_vectorcall_offset = offsetof(configured, call),
+};
+
+/* ---- the dispatcher ---- */
+
+static bool flag_of(PyObject *options, const char *name, bool absent) {
+    PyObject *value = options ? PyDict_GetItemString(options, name) : NULL;
+    int on = value && value != Py_None ? PyObject_IsTrue(value) : absent;
+    PyErr_Clear();
+    return on > 0;
+}
+
+/* Number and names of the parameters, from the function's code. */
+static bool read_function(dispatcher *d) {
+    PyObject *code = PyObject_GetAttrString(d->function, "__code__");
+    PyObject *count = code ? PyObject_GetAttrString(code, "co_argcount") : NULL;
+    PyObject *name = count ? PyObject_GetAttrString(d->function, "__name__") : NULL;
+    PyObject *defaults = name ? PyObject_GetAttrString(d->function, "__defaults__") : NULL;
+    bool ok = defaults && PyUnicode_Check(name);
+    if (ok) {
+        d->nparameters = (int)PyLong_AsLong(count);
+        d->nrequired = d->nparameters;
+        if (PyTuple_Check(defaults)) d->nrequired -= (int)PyTuple_GET_SIZE(defaults);
+        const char *text = PyUnicode_AsUTF8(name);
+        d->name = text ? strdup(text) : NULL;
+        ok = d->name != NULL;
+    } else {
+        PyErr_Format(PyExc_TypeError, "cuda.jit takes a Python function, not %R", d->function);
+    }
+    Py_XDECREF(code);
+    Py_XDECREF(count);
+    Py_XDECREF(name);
+    Py_XDECREF(defaults);
+    return ok;
+}
+
+/* Dispatcher(function, options) */
+static PyObject *dispatcher_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
+    PyObject *function, *options;
+    if (!PyArg_ParseTuple(args, "OO!:Dispatcher", &function, &PyDict_Type, &options)) return NULL;
+    dispatcher *d = (dispatcher *)type->tp_alloc(type, 0);
+    if (!d) return NULL;
+    d->function = Py_NewRef(function);
+    d->options = Py_NewRef(options);
+    d->device = flag_of(options, "device", false);
+    d->bounds = flag_of(options, "boundscheck", true);
+    d->contract = flag_of(options, "fma", true);
+    d->fastmath = flag_of(options, "fastmath", false);
+    if (!read_function(d)) Py_CLEAR(d);
+    return (PyObject *)d;
+}
+
+static int dispatcher_traverse(PyObject *self, visitproc visit, void *arg) {
+    dispatcher *d = (dispatcher *)self;
+    Py_VISIT(d->function);
+    Py_VISIT(d->options);
+    Py_VISIT(d->declared);
+    return 0;
+}
+
+static int dispatcher_clear(PyObject *self) {
+    dispatcher *d = (dispatcher *)self;
+    Py_CLEAR(d->function);
+    Py_CLEAR(d->options);
+    Py_CLEAR(d->declared);
+    return 0;
+}
+
+static void dispatcher_dealloc(PyObject *self) {
+    dispatcher *d = (dispatcher *)self;
+    PyObject_GC_UnTrack(self);
+    dispatcher_clear(self);
+    for (size_t i = 0; i < d->nentries; i++) entry_free(d->entries[i]);
+    free(d->entries);
+    free(d->name);
+    Py_TYPE(self)->tp_free(self);
+}
+
+/* _declare(signature bytes, may_add): compiles for it; from now on only declared signatures are taken. */
+static PyObject *declare(PyObject *self, PyObject *signature) {
+    dispatcher *d = (dispatcher *)self;
+    if (!PyBytes_Check(signature)) {
+        PyErr_SetString(PyExc_TypeError, "a signature is bytes");
+        return NULL;
+    }
+    if (!d->declared && !(d->declared = PyList_New(0))) return NULL;
+    const uint8_t *bytes = (const uint8_t *)PyBytes_AS_STRING(signature);
+    if (!d->device) {
+        if (!binding_start()) return NULL;
+        entry *e = new_entry(d, bytes, (uint32_t)PyBytes_GET_SIZE(signature));
+        if (!e) return NULL;
+        if (!keep_entry(d, e)) {
+            entry_free(e);
+            return NULL;
+        }
+    }
+    if (PyList_Append(d->declared, signature) != 0) return NULL;
+    Py_RETURN_NONE;
+}
+
+/* _signature_of(*args): the signature that a launch with these arguments has. */
+static PyObject *signature_of(PyObject *self, PyObject *const *args, Py_ssize_t n) {
+    dispatcher *d = (dispatcher *)self;
+    kernel_args k;
+    kernel_names names = {d->name, d->function};
+    if (!binding_start() || !kernel_args_walk(&k, &names, args, n)) return NULL;
+    kernel_args_release(&k);
+    return PyBytes_FromStringAndSize((const char *)k.signature, k.nsignature);
+}
+
+/* _compiled(): (signature, block, bytes of static shared memory) of each compiled kernel. */
+static PyObject *compiled(PyObject *self, PyObject *unused) {
+    dispatcher *d = (dispatcher *)self;
+    PyObject *list = PyList_New(0);
+    for (size_t i = 0; list && i < d->nentries; i++) {
+        entry *e = d->entries[i];
+        PyObject *item = Py_BuildValue("(y#(III)n)", (char *)e->signature,
+                                       (Py_ssize_t)e->nsignature, e->block[0], e->block[1],
+                                       e->block[2], (Py_ssize_t)e->kernel->static_shared);
+        if (!item || PyList_Append(list, item) != 0) Py_CLEAR(list);
+        Py_XDECREF(item);
+    }
+    return list;
+}
+
+/* _forget(): drops what was compiled, so that globals are read anew. */
+static PyObject *forget(PyObject *self, PyObject *unused) {
+    dispatcher *d = (dispatcher *)self;
+    d->last = NULL;
+    size_t n = d->nentries;
+    d->nentries = 0;
+    for (size_t i = 0; i < n; i++) entry_free(d->entries[i]);
+    Py_RETURN_NONE;
+}
+
+static PyObject *get_function(PyObject *self, void *unused) {
+    return Py_NewRef(((dispatcher *)self)->function);
+}
+static PyObject *get_options(PyObject *self, void *unused) {
+    return Py_NewRef(((dispatcher *)self)->options);
+}
+static PyObject *get_device(PyObject *self, void *unused) {
+    return PyBool_FromLong(((dispatcher *)self)->device);
+}
+
+static PyMethodDef methods[] = {
+    {"_declare", declare, METH_O, NULL},
+    {"_signature_of", (PyCFunction)(void (*)(void))signature_of, METH_FASTCALL, NULL},
+    {"_compiled", compiled, METH_NOARGS, NULL},
+    {"_forget", forget, METH_NOARGS, NULL},
+    {NULL},
+};
+static PyGetSetDef getset[] = {
+    {"py_func", get_function},
+    {"targetoptions", get_options},
+    {"_is_device", get_device},
+    {NULL},
+};
+static PyMappingMethods mapping = {.mp_subscript = subscript};
+
+static PyTypeObject dispatcher_type = {
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "simt._core.Dispatcher",
+    .tp_doc = "A kernel or device function made of a Python function.",
+    .tp_basicsize = sizeof(dispatcher),
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
+    .tp_new = dispatcher_new,
+    .tp_dealloc = dispatcher_dealloc,
+    .tp_traverse = dispatcher_traverse,
+    .tp_clear = dispatcher_clear,
+    .tp_methods = methods,
+    .tp_getset = getset,
+    .tp_as_mapping = &mapping,
+};
+
+/* signature_of(*args), without a kernel: numba.typeof. */
+static PyObject *signature_of_objects(PyObject *module, PyObject *const *args, Py_ssize_t n) {
+    kernel_args k;
+    kernel_names names = {"?", Py_None};
+    if (!binding_start() || !kernel_args_walk(&k, &names, args, n)) return NULL;
+    kernel_args_release(&k);
+    return PyBytes_FromStringAndSize((const char *)k.signature, k.nsignature);
+}
+
+static PyMethodDef functions[] = {
+    {"signature_of", (PyCFunction)(void (*)(void))signature_of_objects, METH_FASTCALL, NULL},
+    {NULL},
+};
+
+bool binding_add_kernels(PyObject *module) {
+    return PyModule_AddFunctions(module, functions) == 0 && PyType_Ready(&configured_type) == 0 &&
+           PyType_Ready(&dispatcher_type) == 0 &&
+           PyModule_AddObjectRef(module, "Dispatcher", (PyObject *)&dispatcher_type) == 0;
+}

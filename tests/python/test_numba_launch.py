@@ -1,0 +1,142 @@
+"""The dispatcher of the numba face: options, launch configuration, limits, arguments."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from simt.numba import cuda
+from simt.numba.cuda.cudadrv.driver import CudaAPIError
+
+
+@cuda.jit
+def copy(source, target):
+    """Copies."""
+    i = cuda.grid(1)
+    if i < target.size:
+        target[i] = source[i]
+
+
+def test_a_kernel_is_still_its_function():
+    assert copy.__name__ == "copy" and copy.__doc__ == "Copies." and copy.py_func.__name__ == "copy"
+    with pytest.raises(ValueError, match="launch configuration was not specified"):
+        copy(1, 2)
+    with pytest.raises(ValueError, match="is called from kernels"):
+        cuda.jit(device=True)(copy.py_func)(1, 2)
+    with pytest.raises(TypeError, match="cannot be launched"):
+        cuda.jit(device=True)(copy.py_func)[1, 1]
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "words"),
+    [
+        ({"colour": 1}, TypeError, "unrecognized option 'colour'"),
+        ({"argtypes": ()}, TypeError, "give a signature"),
+        ({"link": ["x.ptx"]}, NotImplementedError, "not in simt yet"),
+        ({"device": True, "link": ["x.ptx"]}, ValueError, "link keyword invalid"),
+    ],
+)
+def test_options(options, error, words):
+    with pytest.raises(error, match=words):
+        cuda.jit(**options)
+
+
+def test_known_options_are_taken():
+    cuda.jit(fastmath=True, debug=True, opt=False, lineinfo=True, max_registers=32)(copy.py_func)
+    cuda.jit(device=True, inline=True, fma=False, cache=True)(copy.py_func)
+
+
+@pytest.mark.parametrize(
+    ("grid", "block", "shared", "words"),
+    [
+        (1, 1025, 0, r"block \(1025, 1, 1\): x is 1025, 1 more than the limit of 1024"),
+        (1, (1, 1, 65), 0, "z is 65, 1 more than the limit of 64"),
+        (1, (32, 64), 0, "2048 threads, 1024 more than the limit of 1024"),
+        (1, 0, 0, "must be at least 1"),
+        ((1, 65536), 1, 0, "y is 65536, 1 more than the limit of 65535"),
+        (2**31, 1, 0, "x is 2147483648, 1 more than the limit of 2147483647"),
+        (0, 1, 0, "x is 0, and must be at least 1"),
+        (-1, 1, 0, "x is -1"),
+    ],
+)
+def test_limits_of_a_launch(grid, block, shared, words):
+    with pytest.raises(CudaAPIError, match=words):
+        copy[grid, block, 0, shared](np.ones(2), np.ones(2))
+
+
+@pytest.mark.parametrize(
+    ("key", "error", "words"),
+    [
+        (3, ValueError, "must specify at least the griddim and blockdim"),
+        ((1, 2, 0, 0, 0), ValueError, "at most"),
+        ((1.5, 1), TypeError, "griddim must be a sequence of integers, got 1.5"),
+        ((1, (1, "a")), TypeError, "blockdim must be a sequence of integers"),
+        (((1, 1, 1, 1), 1), ValueError, "griddim must be a sequence of 1, 2 or 3 integers"),
+        (((), 1), ValueError, "1, 2 or 3"),
+        ((None, 1), TypeError, "griddim"),
+    ],
+)
+def test_configurations(key, error, words):
+    with pytest.raises(error, match=words):
+        copy[key]
+
+
+@pytest.mark.parametrize(
+    ("args", "error", "words"),
+    [
+        ((1,), TypeError, "kernel copy: not enough arguments: expected 2, got 1"),
+        ((1, 2, 3), TypeError, "kernel copy: too many arguments: expected 2, got 3"),
+        (("x", 1), TypeError, r"argument 1 \('source'\) is a str: kernels take no strings"),
+        ((1, [1]), TypeError, r"argument 2 \('target'\) is a list: give a NumPy array or a tuple"),
+        ((1, {}), TypeError, r"argument 2 \('target'\) is a dict"),
+        ((1, (1, object())), TypeError, r"argument 2 \('target'\) is a object"),
+        ((2**64, 1), OverflowError, r"argument 1 \('source'\) = 18446744073709551616 fits neither"),
+        ((-(2**63) - 1, 1), OverflowError, "fits neither"),
+        ((np.zeros(2, "O"), 1), TypeError, "of dtype object"),
+        ((np.zeros(2, "i4,f4"), 1), TypeError, "of dtype .*i4"),
+        ((np.zeros(2, "M8[s]"), 1), TypeError, "of dtype datetime64"),
+        ((np.zeros(2, ">i4"), 1), TypeError, "of dtype >i4"),
+        ((np.datetime64("2020"), 1), TypeError, "argument 1"),
+        ((np.zeros((1,) * 9), 1), TypeError, "more than 8 dimensions"),
+    ],
+)
+def test_arguments_that_kernels_do_not_take(args, error, words):
+    with pytest.raises(error, match=words):
+        copy[1, 1](*args)
+
+
+def test_keywords_are_not_taken():
+    with pytest.raises(TypeError, match="unexpected keyword argument 'target'"):
+        copy[1, 1](1, target=2)
+
+
+def test_arguments_are_let_go():
+    a = np.ones(4)
+    before = sys.getrefcount(a)
+    for args in [(a, "x"), ((a, (a, a)), {}), (a, a, a)]:
+        with pytest.raises(TypeError):
+            copy[1, 1](*args)
+    del args
+    assert sys.getrefcount(a) == before
+    a.resize(8, refcheck=False)  # fails while a buffer is held
+
+
+def test_intrinsics_on_the_host():
+    for f in (cuda.grid, cuda.syncthreads, cuda.atomic.add, cuda.shared.array, cuda.threadIdx.x):
+        with pytest.raises(NotImplementedError, match="only inside a kernel"):
+            f(1)
+
+
+def test_what_numba_has_for_the_host_names_cuda_jit():
+    code = """
+import numba
+try:
+    from numba import njit
+except ImportError as error:
+    print(error)
+numba.jit
+"""
+    command = [sys.executable, "-m", "simt", "run", "-q", "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert all("nearest is numba.cuda.jit" in text for text in (done.stdout, done.stderr))
