@@ -16,9 +16,10 @@ import pytest
 MODE = os.environ.get("SIMT_TEST_NUMBA", "simt")
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "differential"))
 
-if MODE == "simulator":
-    import simulator as cuda
+import simulator
 
+if MODE == "simulator":
+    cuda = simulator
     float32, float64, int32, int64 = np.float32, np.float64, np.int32, np.int64
     uint8, uint32, uint64, complex64 = np.uint8, np.uint32, np.uint64, np.complex64
 elif MODE == "numba":
@@ -91,6 +92,7 @@ __all__ = [
     "float64",
     "int32",
     "int64",
+    "simulator",
     "small",
     "uint8",
     "uint32",

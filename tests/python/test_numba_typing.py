@@ -1,0 +1,275 @@
+"""Numba's typing rules and values, recorded from Numba (tests/conformance/numba_typing.json).
+
+`type_of(expression)` is an intrinsic for these tests: the number of the expression's type.
+"""
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numba_face import MODE, cuda
+from numba_source import load
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "conformance"))
+import numba_rules as rules
+
+if MODE != "simt":
+    pytest.skip("recorded from Numba itself", allow_module_level=True)
+
+from simt.numba.core.errors import NumbaError
+
+RECORDED = json.loads(rules.RECORDED.read_text(encoding="utf-8"))
+TYPES = RECORDED["types"]
+SCALARS = ("-", *"?bhiqBHIQefdFD")  # py_scalar of frontend.h; 0 stands for what is no scalar
+
+
+class type_of:
+    _simt_intrinsic = "simt.type_of"
+
+
+ARGUMENTS = {f"v{ord(t)}": np.dtype(t).type(1) for t in rules.VARIABLES}
+
+# (group, name, left operands, right operands, reason): where simt differs on purpose
+EXPECTED = []
+
+
+def is_expected(group, name, a, b):
+    return any(
+        g == group and (n is None or name in n) and (x is None or a in x) and (y is None or b in y)
+        for g, n, x, y, _ in EXPECTED
+    )
+
+
+def spelled(letter):
+    return rules.spelled(letter, f"v{ord(letter)}")
+
+
+def body_letters(bodies):
+    """For each text of statements that assign x: the letter of x's type, ERROR where it fails."""
+    if not bodies:
+        return []
+    functions = [f"def f{k}({', '.join(ARGUMENTS)}):\n" for k in range(len(bodies))]
+    source = ""
+    for head, body in zip(functions, bodies, strict=True):
+        source += head + "".join(f"    {line}\n" for line in body.splitlines())
+        source += "    return type_of(x)\n"
+    source += f"@cuda.jit\ndef kernel(out, {', '.join(ARGUMENTS)}):\n"
+    for k in range(len(bodies)):
+        source += f"    out[{k}] = f{k}({', '.join(ARGUMENTS)})\n"
+    return run_or_split(source, bodies, body_letters)
+
+
+def expression_letters(expressions):
+    if not expressions:
+        return []
+    source = "import math, cmath\nimport numpy as np\n"
+    source += f"@cuda.jit\ndef kernel(out, {', '.join(ARGUMENTS)}):\n"
+    for k, expression in enumerate(expressions):
+        source += f"    out[{k}] = type_of({expression})\n"
+    return run_or_split(source, expressions, expression_letters)
+
+
+def run_or_split(source, texts, again):
+    out = np.full(len(texts), -1, np.int64)
+    try:
+        load(source, cuda=cuda, type_of=type_of())["kernel"][1, 1](out, *ARGUMENTS.values())
+    except (NumbaError, NotImplementedError):
+        if len(texts) == 1:
+            return [rules.ERROR]
+        half = len(texts) // 2
+        return again(texts[:half]) + again(texts[half:])
+    return [SCALARS[k] for k in out]
+
+
+def differences(group, cases, letters_of):
+    """cases: (name, a, b, text, letter of Numba) -> the lines of a report."""
+    good = [c for c in cases if c[4] != rules.ERROR]
+    bad = [c for c in cases if c[4] == rules.ERROR]
+    lines = []
+    found = letters_of([c[3] for c in good])
+    for case in bad:
+        found += letters_of([case[3]])
+    for (name, a, b, text, expected), letter in zip(good + bad, found, strict=True):
+        if expected == rules.OTHER or is_expected(group, name, a, b):
+            continue
+        if letter != expected:
+            lines.append(f"{text}  ({a} {b}): Numba {expected}, simt {letter}")
+    return lines
+
+
+def report(lines):
+    assert not lines, f"{len(lines)} differ\n" + "\n".join(lines[:60])
+
+
+def table_cases(name, rows, operands, text):
+    for a, row in zip(operands, rows, strict=True):
+        for b, letter in zip(operands, row, strict=True):
+            yield name, a, b, text(a, b), letter
+
+
+@pytest.mark.parametrize("op", rules.BINARY)
+def test_binary_operators(op):
+    def text(a, b):
+        return f"{spelled(a)} {op} {spelled(b)}"
+
+    cases = list(table_cases(op, TYPES["binary"][op], rules.OPERANDS, text))
+    report(differences("binary", cases, expression_letters))
+
+
+def one_argument_cases(names):
+    for name in names:
+        for a, letter in zip(rules.OPERANDS, TYPES["one"][name], strict=True):
+            if name in rules.UNARY:
+                yield name, a, "", rules.UNARY[name].format(spelled(a)), letter
+            else:
+                yield name, a, "", f"{name}({spelled(a)})", letter
+
+
+GROUPS = {
+    "unary": list(rules.UNARY),
+    "builtins": rules.BUILTINS + rules.CASTS + rules.BITS,
+    "math": ["math." + n for n in rules.MATH],
+    "cmath": ["cmath." + n for n in rules.CMATH],
+    "numpy": ["np." + n for n in rules.UFUNCS],
+}
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_functions_of_one_argument(group):
+    report(differences("one", list(one_argument_cases(GROUPS[group])), expression_letters))
+
+
+@pytest.mark.parametrize("group", ["builtins", "math", "np"])
+def test_functions_of_two_arguments(group):
+    cases = []
+    for name in rules.TWO_ARGUMENTS:
+        if name.partition(".")[0] != group and ("." in name or group != "builtins"):
+            continue
+
+        def text(a, b, name=name):
+            call = f"{name}({spelled(a)}, {spelled(b)})"
+            return call + "[0]" if name == "divmod" else call
+
+        cases += table_cases(name, TYPES["two"][name], rules.FEW, text)
+    report(differences("two", cases, expression_letters))
+
+
+def test_unification():
+    def text(a, b):
+        return f"if v63:\n    x = {spelled(a)}\nelse:\n    x = {spelled(b)}"
+
+    cases = list(table_cases("unify", TYPES["unify"], rules.OPERANDS, text))
+    report(differences("unify", cases, body_letters))
+
+
+def test_ranges():
+    cases = []
+    for name, rows in TYPES["ranges"].items():
+
+        def text(a, b, name=name):
+            return f"for x in {name.format(a=spelled(a), b=spelled(b))}:\n    pass"
+
+        cases += table_cases(name, rows, rules.OPERANDS, text)
+    report(differences("range", cases, body_letters))
+
+
+def test_statements():
+    cases = []
+    for name, row in TYPES["statements"].items():
+        for a, letter in zip(rules.VARIABLES, row, strict=True):
+            cases.append((name, a, "", f"a = {spelled(a)}\n{rules.STATEMENTS[name]}", letter))
+    report(differences("statement", cases, body_letters))
+
+
+# ---- values ----
+
+
+def same(found, expected, exact):
+    if isinstance(expected, complex):
+        return same(found.real, expected.real, exact) and same(found.imag, expected.imag, exact)
+    if isinstance(expected, float):
+        if expected != expected:
+            return found != found
+        if exact or np.isinf(expected) or expected == 0:
+            return found == expected and (not exact or np.signbit(found) == np.signbit(expected))
+        return abs(found - expected) <= 2e-6 * abs(expected)
+    return found == expected
+
+
+def run_values(cases):
+    """cases: (text with {a} and {b}, letter of the result, [(letter, values), ...], expected)."""
+    width = max(len(c[3]) for c in cases)
+    inputs, outputs, lines, places = {}, {}, [], []
+    for text, result, operands, _ in cases:
+        names = []
+        for letter, values in operands:
+            rows = inputs.setdefault(letter, [])
+            names.append(f"in{ord(letter)}[{len(rows)}, i]")
+            rows.append(list(values) + [values[0]] * (width - len(values)))
+        rows = outputs.setdefault(result, [0])
+        lines.append(f"    out{ord(result)}[{rows[0]}, i] = {text.format(*names)}\n")
+        places.append((result, rows[0]))
+        rows[0] += 1
+    arguments = {f"in{ord(t)}": np.array(rows, np.dtype(t)) for t, rows in inputs.items()}
+    results = {t: np.zeros((n, width), np.dtype(t)) for t, (n,) in outputs.items()}
+    arguments |= {f"out{ord(t)}": array for t, array in results.items()}
+    source = f"@cuda.jit\ndef kernel({', '.join(arguments)}):\n    i = cuda.threadIdx.x\n"
+    load(source + "".join(lines), cuda=cuda)["kernel"][1, width](*arguments.values())
+    return [results[t][row] for t, row in places]
+
+
+def check_values(cases, exact):
+    lines = []
+    for (text, _, operands, expected), found in zip(cases, run_values(cases), strict=True):
+        for k, value in enumerate(expected):
+            value = rules.result_value(value)
+            if not same(found[k], value, exact):
+                given = [f"{np.dtype(t).name}({v[k]})" for t, v in operands]
+                lines.append(f"{text.format(*given)}: Numba {value}, simt {found[k]}")
+    report(lines)
+
+
+def letter_at(rows, a, b):
+    return rows[rules.OPERANDS.index(a)][rules.OPERANDS.index(b)]
+
+
+def result_letter(value):
+    return "?" if isinstance(value, bool) else "q" if isinstance(value, int) else "d"
+
+
+@pytest.mark.parametrize("op", rules.VALUE_BINARY + rules.VALUE_TWO)
+def test_values_of_two_operands(op):
+    cases = []
+    for pair, expected in RECORDED["values"]["binary"][op].items():
+        a, b = pair
+        operands = rules.value_pairs(op, a, b)
+        if op in rules.VALUE_BINARY:
+            result = letter_at(TYPES["binary"][op], a, b)
+        else:
+            rows = TYPES["two"][op.rstrip("01")]
+            result = rows[rules.FEW.index(a)][rules.FEW.index(b)]
+        if result in (rules.ERROR, rules.OTHER):
+            continue
+        text = rules.value_expression(op).replace("a", "{0}").replace("b", "{1}")
+        if op in rules.VALUE_TWO:
+            name = op.rstrip("01")
+            text = name + "({0}, {1})" + ("" if name == op else f"[{op[-1]}]")
+        cases.append(
+            (text, result, [(a, [x for x, _ in operands]), (b, [y for _, y in operands])], expected)
+        )
+    check_values(cases, exact=op not in ("**", "/") or op == "/")
+
+
+@pytest.mark.parametrize("expression", rules.VALUE_ONE)
+def test_values_of_one_operand(expression):
+    cases = []
+    for a, expected in RECORDED["values"]["one"][expression].items():
+        name = expression.partition("{")[0].strip().rstrip("(")
+        result = TYPES["one"][name][rules.OPERANDS.index(a)]
+        if result in (rules.ERROR, rules.OTHER):
+            continue
+        values = rules.value_singles(expression, a)
+        cases.append((expression.replace("{}", "{0}"), result, [(a, values)], expected))
+    check_values(cases, exact=True)
