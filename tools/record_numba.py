@@ -169,7 +169,7 @@ def record_values(progress):
 
 def pretty(table, depth=0):
     """JSON with one short row per line."""
-    if depth < 2 and isinstance(table, dict) and table:
+    if depth < 3 and isinstance(table, dict) and table:
         rows = (f"{json.dumps(k)}: {pretty(v, depth + 1)}" for k, v in table.items())
         return "{\n" + ",\n".join(rows) + "\n}"
     return json.dumps(table, separators=(",", ":"))
