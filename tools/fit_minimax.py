@@ -66,12 +66,12 @@ def remez(g, w, lo, hi, n, low=0, tries=40):
     return best
 
 
-def fit(g, w, lo, hi, n, bits):
+def fit(g, w, lo, hi, n, bits, first_bits):
     """Rounded coefficients, the final weighted error, and the one before rounding."""
     rest, first = remez(g, w, lo, hi, n)
     fixed = []
     while len(fixed) < n:
-        fixed.append(round_to(rest[0], bits))
+        fixed.append(round_to(rest[0], bits if fixed else first_bits))
         rest, k, done = rest[1:], len(fixed), fixed[::-1]
         if rest:
             coefs, err = remez(lambda x, p=done: g(x) - mp.polyval(p, x), w, lo, hi, n - k, k)
@@ -156,7 +156,20 @@ def erfq_fit(top):
     return g, safe(lambda z: z * mp.erfc(1 + z)), mp.mpf(0), mp.mpf(top) - 1
 
 
-# name: ((g, w, lo, hi), coefficients, bits of the type)
+def erfc_fit(low, top, k, shift):
+    """erfc(x) exp(x^2) (x + k) as a function of u = 8 / (x + k) - shift."""
+
+    def u(x):
+        return 8 / (mp.mpf(x) + k) - shift
+
+    def g(u):
+        x = 8 / (u + shift) - k
+        return mp.exp(x * x) * mp.erfc(x) * (x + k)
+
+    return g, lambda u: 1 / g(u), u(top), u(low)
+
+
+# name: ((g, w, lo, hi), coefficients, bits of the type), "pair": the first one is two numbers
 FITS = {
     "EXP_F32": (EXPM1, 6, 24),
     "LOG_F32": (LOG, 8, 24),
@@ -170,6 +183,7 @@ FITS = {
     "ASIN_F32": (odd_fit(mp.asin, "0.5"), 5, 24),
     "ATAN_F32": (odd_fit(mp.atan, "0.4143"), 5, 24),
     "SINH_F32": (odd_fit(mp.sinh, "1"), 4, 24),
+    "ERFC_F32": (erfc_fit("0.65", "10.1", 2.5, 1.5), 9, 24, "pair"),
     "EXP_F64": (EXP, 11, 53),
     "EXPM1_F64": (EXPM1_CUBE, 10, 53),
     "LOG_F64": (LOGF, 7, 53),
@@ -179,6 +193,7 @@ FITS = {
     "ERF_F64": (erf_fit("1.0"), 12, 53),
     "ERFQ_F64": (erfq_fit("5.95"), 19, 53),
     "POW_F64": (POWF, 9, 53),
+    "ERFC_F64": (erfc_fit("0.65", "27.3", 3, 1.25), 22, 53, "pair"),
     "TAN_F64": (odd_fit(mp.tan, "0.7862"), 15, 53),
     "ASIN_F64": (odd_fit(mp.asin, "0.5"), 13, 53),
     "ATAN_F64": (odd_fit(mp.atan, "0.4143"), 11, 53),
@@ -195,8 +210,11 @@ def c_literal(x, bits):
 
 def main(names):
     for name in names or FITS:
-        (g, w, lo, hi), n, bits = FITS[name]
-        coefs, err, ideal = fit(g, w, lo, hi, n, bits)
+        (g, w, lo, hi), n, bits, *pair = FITS[name]
+        coefs, err, ideal = fit(g, w, lo, hi, n, bits, 2 * bits if pair else bits)
+        if pair:
+            high = round_to(coefs[0], bits)
+            coefs = [high, round_to(coefs[0] - high, bits), *coefs[1:]]
         log2 = [float(mp.log(e, 2)) for e in (err, ideal)]
         print(f"// {name}: weighted error 2^{log2[0]:.2f} (2^{log2[1]:.2f} unrounded)")
         print("    " + ", ".join(c_literal(c, bits) for c in coefs), flush=True)

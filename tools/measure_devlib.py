@@ -73,6 +73,10 @@ TAIL = """
   -b / a; the remainders of the sums and of the division are carried.
 - cbrt: Halley's steps on x^(-1/3), a last one on c^3 = x with an exact remainder. rsqrt, hypot: one
   step of correction after the square root; hypot sums squares as two numbers.
+- asinh, acosh, atanh: log1p of a sum of two numbers.
+- sinpi, cospi: exact reduction, the product with pi as two numbers, then as sin.
+- erfc: (1 - x) - (erf(x) - x) below 0.65; above exp(-x^2) * t * P(t), t = 1 / (x + k), all factors
+  as two numbers (the substitution as in Shepherd and Laframboise, 1981).
 - pow: log x as a sum of two numbers, times y, exp of a sum of two numbers; C99's table of special
   values by selects.
 - Philox 4x32-10 (Salmon and others, SC11), checked against the published known answers. Counter =
@@ -84,8 +88,8 @@ TAIL = """
 ## Adding a function
 
 1. A row in `src/devlib/math.def` and in `src/ir/ops.def`; `dev_NAME_f32` and `dev_NAME_f64` in the
-   headers of its group (`math_`, `elementary_`, `trig_` and `_f32.h`, `_f64.h`). No branches, no
-   loops, no tables: `bits.h` says what is allowed. Coefficients by a new row in
+   headers of its group (`math_`, `elementary_`, `trig_`, `hyperbolic_` and `_f32.h`, `_f64.h`). No
+   branches, no loops, no tables: `bits.h` says what is allowed. Coefficients by a new row in
    `tools/fit_minimax.py`.
 2. A line in the group's `loops_*.c` that makes its loops (`UNARY_BOTH(NAME)`).
 3. Its reference in `tests/unit/devlib_test.c` (`reference`), `tests/python/devlib_lib.py`

@@ -2,6 +2,7 @@
 // points a region: far more than mpmath can do. Prints "name region-low region-high ulp input".
 // tools/measure_devlib.py --full compiles and runs it (argument: points a region).
 #include "devlib/elementary_f64.h"
+#include "devlib/hyperbolic_f64.h"
 #include "devlib/trig_f64.h"
 
 #include <math.h>
@@ -30,6 +31,10 @@ static double ulp_error(double got, __float128 want) {
 static __float128 two_to(__float128 x) { return powq(2, x); }
 static __float128 ten_to(__float128 x) { return powq(10, x); }
 static __float128 over_root(__float128 x) { return 1 / sqrtq(x); }
+static __float128 sin_pi(__float128 x) { return sinq(M_PIq * x); }
+static __float128 cos_pi(__float128 x) { return cosq(M_PIq * x); }
+#define sinpiq sin_pi
+#define cospiq cos_pi
 #define exp2q  two_to
 #define exp10q ten_to
 #define rsqrtq over_root
@@ -90,6 +95,18 @@ int main(int count, char **words) {
     SEARCH(cos, -1e5, 1e5);
     SEARCH(tan, -1, 1);
     SEARCH(tan, -100, 100);
+    SEARCH(sinpi, -2, 2);
+    SEARCH(cospi, -2, 2);
+    SEARCH(asinh, -1, 1);
+    SEARCH(asinh, 0.3, 0.4);
+    SEARCH(asinh, -1000, 1000);
+    SEARCH(acosh, 1, 1.1);
+    SEARCH(acosh, 1, 10);
+    SEARCH(atanh, -1, 1);
+    SEARCH(atanh, 0.1, 0.2);
+    SEARCH(erfc, -6, 0.7);
+    SEARCH(erfc, 0.65, 3);
+    SEARCH(erfc, 3, 26);
     SEARCH(asin, -1, 1);
     SEARCH(acos, -1, 1);
     SEARCH(atan, -3, 3);

@@ -61,15 +61,11 @@ DEV_FN float dev_log10_f32(float x) {
 
 // h * (s + c) = exp(a) / 8, and *q + *ql = exp(-a) / 8, for 0 <= a <= the clamp or NaN
 DEV_FN float dev_exp_eighth_f32(float a, float *c, float *q, float *ql) {
-    float z = dev_fma_f32(a, 0x1.715476p+0f, DEV_ROUND_F32);
-    float n = z - DEV_ROUND_F32;
-    float x = dev_fma_f32(n, -0x1.62e43p-1f, a);
-    float b = n * 0x1.05c61p-29f;
-    float r = x + b;
-    float rl = b - (r - x);
-    float s = 1.0f + r;
-    float rest = (r - (s - 1.0f)) + dev_fma_f32(r * r, dev_exp_poly_f32(r), rl);
-    float h = dev_f32_bits((dev_bits_f32(z) - DEV_ROUND_BITS_F32 + 124) << 23);
+    float rl, rest;
+    uint32_t k;
+    float r = dev_exp_reduce_f32(a, 0.0f, &rl, &k);
+    float s = dev_exp_sum_f32(r, rl, &rest);
+    float h = dev_f32_bits((k - 130) << 23);
     float hs = h * s;
     float hc = h * rest;
     float whole = hs + hc;

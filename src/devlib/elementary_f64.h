@@ -63,15 +63,11 @@ DEV_FN double dev_log10_f64(double x) {
 
 // h * (s + c) = exp(a) / 8, and *q + *ql = exp(-a) / 8, for 0 <= a <= the clamp or NaN
 DEV_FN double dev_exp_eighth_f64(double a, double *c, double *q, double *ql) {
-    double z = dev_fma_f64(a, 0x1.71547652b82fep+0, DEV_ROUND_F64);
-    double n = z - DEV_ROUND_F64;
-    double x = dev_fma_f64(n, -0x1.62e42fefa39efp-1, a);
-    double b = n * -0x1.abc9e3b39803fp-56;
-    double r = x + b;
-    double rl = b - (r - x);
-    double s = 1.0 + r;
-    double rest = (r - (s - 1.0)) + dev_fma_f64(r * r, dev_exp_poly_f64(r), rl);
-    double h = dev_f64_bits((dev_bits_f64(z) - DEV_ROUND_BITS_F64 + 1020) << 52);
+    double rl, rest;
+    uint64_t k;
+    double r = dev_exp_reduce_f64(a, 0.0, &rl, &k);
+    double s = dev_exp_sum_f64(r, rl, &rest);
+    double h = dev_f64_bits((k - 1026) << 52);
     double hs = h * s;
     double hc = h * rest;
     double whole = hs + hc;

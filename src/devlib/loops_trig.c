@@ -5,6 +5,8 @@
 #include "trig_f64.h"
 
 CHUNKED_BOTH(tan, dev_trig_in_fast)
+UNARY_BOTH(sinpi)
+UNARY_BOTH(cospi)
 UNARY_BOTH(asin)
 UNARY_BOTH(acos)
 UNARY_BOTH(atan)

@@ -264,10 +264,11 @@ DEV_FN float dev_expm1_f32(float x) {
 
 // ---- log1p ----
 
-DEV_FN float dev_log1p_f32(float x) {
+// log((1 + x + xl) * 2^up), x > -1 and finite, xl below an ulp of x
+DEV_FN float dev_log1p_sum_f32(float x, float xl, float up) {
     float u = 1.0f + x;
     float v = u - 1.0f;
-    float c = (1.0f - (u - v)) + (x - v); // u + c = 1 + x
+    float c = (1.0f - (u - v)) + (x - v) + xl; // u + c = 1 + x + xl
     uint32_t k = dev_bits_f32(u) - 0x3f2aaaabu;
     int32_t n = (int32_t)k >> 23;
     float e = (float)n;
@@ -275,10 +276,14 @@ DEV_FN float dev_log1p_f32(float x) {
     // c / 2^n, in two steps because 2^-n may be denormal
     float d = c * 0x1p-64f * dev_f32_bits((uint32_t)(127 + 64 - n) << 23);
     t = n == 0 ? x : t;
-    d = n == 0 ? 0.0f : d;
+    d = n == 0 ? xl : d;
     // log(1 + t + d) = log(1 + t) + d / (1 + t) and a bit
     float w = dev_log_rest_f32(t) + dev_fma_f32(-t, dev_fma_f32(-t, d, d), d);
-    float r = dev_log_sum_f32(e, t, w);
+    return dev_log_sum_f32(e + up, t, w);
+}
+
+DEV_FN float dev_log1p_f32(float x) {
+    float r = dev_log1p_sum_f32(x, 0.0f, 0.0f);
     r = dev_abs_f32(x) < 0x1p-30f ? x : r; // keeps -0 and denormals
     r = x < DEV_INF_F32 ? r : x;           // also NaN
     r = x < -1.0f ? DEV_NAN_F32 : r;
@@ -328,24 +333,40 @@ DEV_FN float dev_log_pair_f32(float a, float *low) {
     return hi;
 }
 
-// exp(r + rl) * 2^(k - 254), |r| <= ln2/2 and a bit, rl below an ulp of r
-DEV_FN float dev_exp_tail_f32(float r, float rl, uint32_t k) {
+// exp(r + rl) = result + *c, |r| <= ln2/2 and a bit, rl below an ulp of r
+DEV_FN float dev_exp_sum_f32(float r, float rl, float *c) {
     float p = dev_fma_f32(r * r, dev_exp_poly_f32(r), rl);
     float s = 1.0f + r;
-    float sl = r - (s - 1.0f);
-    uint32_t half = k >> 1;
-    return (s + (sl + p)) * dev_f32_bits(half << 23) * dev_f32_bits((k - half) << 23);
+    *c = (r - (s - 1.0f)) + p;
+    return s;
 }
 
-// exp(x + low), |low| below an ulp of x
-DEV_FN float dev_exp_pair_f32(float x, float low) {
+// the same times 2^(k - 254), k from 0 to twice that
+DEV_FN float dev_exp_tail_f32(float r, float rl, uint32_t k) {
+    float c;
+    float s = dev_exp_sum_f32(r, rl, &c);
+    uint32_t half = k >> 1;
+    return (s + c) * dev_f32_bits(half << 23) * dev_f32_bits((k - half) << 23);
+}
+
+// x + low = (*k - 254) * ln2 + result + *rl, |low| below an ulp of x
+DEV_FN float dev_exp_reduce_f32(float x, float low, float *rl, uint32_t *k) {
     float z = dev_fma_f32(x, 0x1.715476p+0f, DEV_ROUND_F32);
     float n = z - DEV_ROUND_F32;
     float a = dev_fma_f32(n, -0x1.62e43p-1f, x); // exact
     float b = dev_fma_f32(n, 0x1.05c610p-29f, low);
     float r = a + b;
-    float rl = b - (r - a);
-    return dev_exp_tail_f32(r, rl, dev_bits_f32(z) - DEV_ROUND_BITS_F32 + 254);
+    *rl = b - (r - a);
+    *k = dev_bits_f32(z) - DEV_ROUND_BITS_F32 + 254;
+    return r;
+}
+
+// exp(x + low), |low| below an ulp of x
+DEV_FN float dev_exp_pair_f32(float x, float low) {
+    float rl;
+    uint32_t k;
+    float r = dev_exp_reduce_f32(x, low, &rl, &k);
+    return dev_exp_tail_f32(r, rl, k);
 }
 
 DEV_FN float dev_pow_f32(float x, float y) {

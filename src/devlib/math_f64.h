@@ -344,19 +344,24 @@ DEV_FN double dev_expm1_f64(double x) {
 
 // ---- log1p ----
 
-DEV_FN double dev_log1p_f64(double x) {
+// log((1 + x + xl) * 2^up), x > -1 and finite, xl below an ulp of x
+DEV_FN double dev_log1p_sum_f64(double x, double xl, double up) {
     double u = 1.0 + x;
     double v = u - 1.0;
-    double c = (1.0 - (u - v)) + (x - v); // u + c = 1 + x
+    double c = (1.0 - (u - v)) + (x - v) + xl; // u + c = 1 + x + xl
     double e;
     double t = dev_log_split_f64(u, &e);
     // c / 2^e, in two steps because 2^-e may be denormal
     uint64_t k = (dev_bits_f64(u) - 0x3fe6a09e667f3bcdull + (1023ull << 52)) >> 52; // e + 1023
     double d = c * 0x1p-64 * dev_f64_bits((1023 + 1023 + 64 - k) << 52);
     t = e == 0.0 ? x : t;
-    d = e == 0.0 ? 0.0 : d;
+    d = e == 0.0 ? xl : d;
     // log(1 + t + d) = log(1 + t) + d / (1 + t) and a bit
-    double r = dev_log_sum_f64(e, t, dev_fma_f64(-t, dev_fma_f64(-t, d, d), d));
+    return dev_log_sum_f64(e + up, t, dev_fma_f64(-t, dev_fma_f64(-t, d, d), d));
+}
+
+DEV_FN double dev_log1p_f64(double x) {
+    double r = dev_log1p_sum_f64(x, 0.0, 0.0);
     r = dev_abs_f64(x) < 0x1p-60 ? x : r; // keeps -0 and denormals
     r = x < DEV_INF_F64 ? r : x;          // also NaN
     r = x < -1.0 ? DEV_NAN_F64 : r;
@@ -409,24 +414,40 @@ DEV_FN double dev_log_pair_f64(double a, double *low) {
     return hi;
 }
 
-// exp(r + rl) * 2^(k - 2046), |r| <= ln2/2 and a bit, rl below an ulp of r
-DEV_FN double dev_exp_tail_f64(double r, double rl, uint64_t k) {
+// exp(r + rl) = result + *c, |r| <= ln2/2 and a bit, rl below an ulp of r
+DEV_FN double dev_exp_sum_f64(double r, double rl, double *c) {
     double p = dev_fma_f64(r * r, dev_exp_poly_f64(r), rl);
     double s = 1.0 + r;
-    double sl = r - (s - 1.0);
-    uint64_t half = k >> 1;
-    return (s + (sl + p)) * dev_f64_bits(half << 52) * dev_f64_bits((k - half) << 52);
+    *c = (r - (s - 1.0)) + p;
+    return s;
 }
 
-// exp(x + low), |low| below an ulp of x
-DEV_FN double dev_exp_pair_f64(double x, double low) {
+// the same times 2^(k - 2046), k from 0 to twice that
+DEV_FN double dev_exp_tail_f64(double r, double rl, uint64_t k) {
+    double c;
+    double s = dev_exp_sum_f64(r, rl, &c);
+    uint64_t half = k >> 1;
+    return (s + c) * dev_f64_bits(half << 52) * dev_f64_bits((k - half) << 52);
+}
+
+// x + low = (*k - 2046) * ln2 + result + *rl, |low| below an ulp of x
+DEV_FN double dev_exp_reduce_f64(double x, double low, double *rl, uint64_t *k) {
     double z = dev_fma_f64(x, 0x1.71547652b82fep+0, DEV_ROUND_F64);
     double n = z - DEV_ROUND_F64;
     double a = dev_fma_f64(n, -0x1.62e42fefa39efp-1, x); // exact
     double b = dev_fma_f64(n, -0x1.abc9e3b39803fp-56, low);
     double r = a + b;
-    double rl = b - (r - a);
-    return dev_exp_tail_f64(r, rl, dev_bits_f64(z) - DEV_ROUND_BITS_F64 + 2046);
+    *rl = b - (r - a);
+    *k = dev_bits_f64(z) - DEV_ROUND_BITS_F64 + 2046;
+    return r;
+}
+
+// exp(x + low), |low| below an ulp of x
+DEV_FN double dev_exp_pair_f64(double x, double low) {
+    double rl;
+    uint64_t k;
+    double r = dev_exp_reduce_f64(x, low, &rl, &k);
+    return dev_exp_tail_f64(r, rl, k);
 }
 
 DEV_FN double dev_pow_f64(double x, double y) {

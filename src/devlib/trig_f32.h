@@ -1,4 +1,4 @@
-// Device math, F32: tan asin acos atan atan2 (form and sources: math_f32.h).
+// Device math, F32: tan sinpi cospi asin acos atan atan2 (form and sources: math_f32.h).
 //
 // Each ends in one rounded sum of a large part and a small correction; the errors of reductions,
 // square roots and quotients are carried in the correction (fma gives them exactly).
@@ -45,6 +45,29 @@ static inline float dev_tan_slow_f32(float x) {
 
 DEV_FN float dev_tan_f32(float x) {
     return dev_trig_in_fast_f32(x) ? dev_tan_fast_f32(x) : dev_tan_slow_f32(x);
+}
+
+// ---- sinpi, cospi ----
+
+// sin(pi x) or cos(pi x): shift 0 or 1
+DEV_FN float dev_trig_pi_f32(float x, uint32_t shift) {
+    // far from 0 every number is a multiple of 1/2, so that whole turns come off exactly
+    float y = dev_abs_f32(x) < 0x1p20f ? x : x - 2.0f * dev_floor_f32(x * 0.5f);
+    float z = dev_fma_f32(y, 2.0f, DEV_ROUND_F32);
+    float r = dev_fma_f32(z - DEV_ROUND_F32, -0.5f, y); // exact
+    float h = r * 0x1.921fb6p+1f;
+    float l = dev_fma_f32(r, -0x1.777a5cp-24f, dev_fma_f32(r, 0x1.921fb6p+1f, -h));
+    return dev_trig_eval_f32(h, l, dev_bits_f32(z) + shift);
+}
+
+DEV_FN float dev_sinpi_f32(float x) {
+    float r = dev_trig_pi_f32(x, 0);
+    return r == 0.0f ? dev_copysign_f32(0.0f, x) : r;
+}
+
+DEV_FN float dev_cospi_f32(float x) {
+    float r = dev_trig_pi_f32(x, 1);
+    return r == 0.0f ? 0.0f : r;
 }
 
 // ---- asin, acos ----

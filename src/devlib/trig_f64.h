@@ -1,4 +1,4 @@
-// Device math, F64: tan asin acos atan atan2 (form and sources: math_f32.h).
+// Device math, F64: tan sinpi cospi asin acos atan atan2 (form and sources: math_f32.h).
 //
 // Each ends in one rounded sum of a large part and a small correction; the errors of reductions,
 // square roots and quotients are carried in the correction (fma gives them exactly).
@@ -53,6 +53,29 @@ static inline double dev_tan_slow_f64(double x) {
 
 DEV_FN double dev_tan_f64(double x) {
     return dev_trig_in_fast_f64(x) ? dev_tan_fast_f64(x) : dev_tan_slow_f64(x);
+}
+
+// ---- sinpi, cospi ----
+
+// sin(pi x) or cos(pi x): shift 0 or 1
+DEV_FN double dev_trig_pi_f64(double x, uint64_t shift) {
+    // far from 0 every number is a multiple of 1/2, so that whole turns come off exactly
+    double y = dev_abs_f64(x) < 0x1p50 ? x : x - 2.0 * dev_floor_f64(x * 0.5);
+    double z = dev_fma_f64(y, 2.0, DEV_ROUND_F64);
+    double r = dev_fma_f64(z - DEV_ROUND_F64, -0.5, y); // exact
+    double h = r * 0x1.921fb54442d18p+1;
+    double l = dev_fma_f64(r, 0x1.1a62633145c07p-53, dev_fma_f64(r, 0x1.921fb54442d18p+1, -h));
+    return dev_trig_eval_f64(h, l, dev_bits_f64(z) + shift);
+}
+
+DEV_FN double dev_sinpi_f64(double x) {
+    double r = dev_trig_pi_f64(x, 0);
+    return r == 0.0 ? dev_copysign_f64(0.0, x) : r;
+}
+
+DEV_FN double dev_cospi_f64(double x) {
+    double r = dev_trig_pi_f64(x, 1);
+    return r == 0.0 ? 0.0 : r;
 }
 
 // ---- asin, acos ----

@@ -190,6 +190,7 @@ ir_value *ir_special_value(ir_builder *b, ir_special which) {
 
 /* Result rules S, B and D follow from operand 0. */
 static ir_type result_type(ir_op op, const ir_value *first) {
+    if (op == IR_FREXP_EXPONENT) return IR_I32;
     return ir_op_table[op].result == 'B' ? IR_I1 : first->type;
 }
 

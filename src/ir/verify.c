@@ -31,6 +31,7 @@ static bool type_allowed(char letter, ir_type t) {
     case 'N': return ir_type_is_int(t) && t != IR_I1;
     case 'F': return ir_type_is_float(t);
     case 'A': return ir_type_is_float(t) || (ir_type_is_int(t) && t != IR_I1);
+    case 'W': return t == IR_F32 || t == IR_F64;
     case 'B': return t == IR_I1;
     case 'P': return ir_type_is_ptr(t);
     default: return t != IR_VOID;
@@ -156,6 +157,8 @@ static simt_status check_types(const verifying *v, const ir_inst *inst) {
                        inst->results->type == IR_I32
                    ? SIMT_OK
                    : bad(v, inst, "philox takes two i64 and gives i32");
+    if (inst->op == IR_FREXP_EXPONENT && inst->results->type != IR_I32)
+        return bad(v, inst, "the exponent is an i32");
     switch (info->result) {
     case 'S':
     case 'B':

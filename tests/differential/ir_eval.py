@@ -174,6 +174,11 @@ def float_binary(op, a, b):
         return pick_extreme(op, a, b)
     if op == "frem":
         return np.fmod(a, b)
+    if op == "frem.near":
+        exact = np.isfinite(a) and not np.isnan(b) and b != 0
+        return type(a)(math.remainder(float(a), float(b)) if exact else np.nan)
+    if op == "nextafter":
+        return np.nextafter(a, b)
     return {"fadd": np.add, "fsub": np.subtract, "fmul": np.multiply, "fdiv": np.divide}[op](a, b)
 
 
@@ -194,6 +199,14 @@ def over(f, at_zero):
     return lambda x: math.copysign(at_zero, x) if x == 0 else 1 / f(x)
 
 
+def sinpi(x):
+    """sin(pi * x), exact where it is 0 or 1."""
+    turn = math.fmod(x, 2)
+    turn = math.copysign(1, turn) - turn if abs(turn) > 0.5 else turn
+    turn = -math.copysign(1, turn) - turn if abs(turn) > 0.5 else turn
+    return math.copysign(0.0, x) if turn == 0 else math.sin(math.pi * turn)
+
+
 DEVICE = {
     "exp": math.exp, "exp2": math.exp2, "exp10": lambda x: math.pow(10, x), "expm1": math.expm1,
     "log": from_zero(math.log), "log2": from_zero(math.log2), "log10": from_zero(math.log10),
@@ -201,6 +214,9 @@ DEVICE = {
     "sin": math.sin, "cos": math.cos, "tan": math.tan, "asin": math.asin, "acos": math.acos,
     "atan": math.atan, "atan2": math.atan2, "sinh": math.sinh, "cosh": math.cosh,
     "tanh": math.tanh, "erf": math.erf, "pow": math.pow, "cbrt": math.cbrt,
+    "asinh": math.asinh, "acosh": math.acosh, "erfc": math.erfc,
+    "atanh": lambda x: math.copysign(math.inf, x) if abs(x) == 1 else math.atanh(x),
+    "sinpi": sinpi, "cospi": lambda x: 0.0 + sinpi(0.5 - abs(math.fmod(x, 2))),
     "rsqrt": over(math.sqrt, math.inf), "hypot": math.hypot,
 }  # fmt: skip
 
@@ -235,6 +251,19 @@ def domain(op, values):
     if op == "pow" and values[0] == 0:
         return math.copysign(math.inf, values[0]) if odd_integer(values[1]) else math.inf
     return math.nan
+
+
+def ldexp(value, n, kind):
+    """value * 2**n, rounded once."""
+    if not np.isfinite(value) or value == 0:
+        return value
+    most = 2200 if kind == "f64" else 330
+    exact = Fraction(float(value)) * Fraction(2) ** max(-most, min(most, n))
+    try:
+        result = round_to(exact, kind) if kind != "f64" else np.float64(float(exact))
+    except OverflowError:
+        result = np.float64(np.inf)
+    return FLOAT[kind](math.copysign(result, value))
 
 
 def int_to_float(value, kind):
@@ -375,6 +404,12 @@ class Thread:
             return narrow(args[0], kind)
         if op == "fma":
             return fma(*args, kind)
+        if op == "ldexp":
+            return ldexp(args[0], signed(args[1], 32), kind)
+        if op == "frexp.exponent":
+            return math.frexp(float(args[0]))[1] if np.isfinite(args[0]) else 0
+        if op == "frexp.fraction":
+            return type(args[0])(math.frexp(float(args[0]))[0])
         if op in FLOAT_COMPARE:
             return int(FLOAT_COMPARE[op](*args))
         if op in DEVICE:

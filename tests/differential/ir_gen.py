@@ -21,8 +21,8 @@ INT_BINARY = (
     "min.s max.s min.u max.u"
 ).split()
 INT_UNARY = "not abs popc clz ctz brev".split()
-FLOAT_BINARY = "fadd fsub fmul fdiv frem fmin.nan fmax.nan fmin.num fmax.num".split()
-FLOAT_UNARY = "fneg fabs fsqrt ffloor fceil ftrunc frint".split()
+FLOAT_BINARY = "fadd fsub fmul fdiv frem frem.near fmin.nan fmax.nan fmin.num fmax.num".split()
+FLOAT_UNARY = "fneg fabs fsqrt ffloor fceil ftrunc frint frexp.fraction".split()
 INT_COMPARE = "eq ne lt.s le.s lt.u le.u".split()
 FLOAT_COMPARE = "feq fne flt fle".split()
 # bits of constants worth meeting, per float type
@@ -99,8 +99,15 @@ class _Writer:
         pick = self.random
         a, b = pick.choice(INTS), pick.choice(INTS)
         f = pick.choice(FLOATS)
-        which = pick.randrange(7)
-        if which == 0 and BITS[a] < BITS[b]:
+        which = pick.randrange(10)
+        if which == 7:
+            self.new(f, f"ldexp {self.use(f)}, {self.use('i32')}")
+        elif which == 8:
+            self.new("i32", f"frexp.exponent {self.use(f)}")
+        elif which == 9:
+            f = pick.choice(("f32", "f64"))
+            self.new(f, f"nextafter {self.use(f)}, {self.use(f)}")
+        elif which == 0 and BITS[a] < BITS[b]:
             self.new(b, f"{pick.choice(('sext', 'zext'))} {self.use(a)}")
         elif which == 1 and BITS[a] > BITS[b]:
             self.new(b, f"trunc {self.use(a)}")

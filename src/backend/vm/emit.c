@@ -442,7 +442,7 @@ static void emit_arithmetic(emitter *e, const ir_inst *in, uint32_t dst) {
     for (unsigned i = 0; i < in->nargs && i < 3; i++) {
         v[i] = in->args[i];
         x[i] = operand_of(e, v[i], one);
-        if (half != VM_TYPES) x[i] = as_f32(e, x[i], half, i);
+        if (half != VM_TYPES && v[i]->type == v[0]->type) x[i] = as_f32(e, x[i], half, i);
     }
     vm_form form = VM_VV;
     if (!one) {
@@ -453,11 +453,12 @@ static void emit_arithmetic(emitter *e, const ir_inst *in, uint32_t dst) {
             splat_operand(e, v[0], &x[0], half, 0);
         form = form_of(in, x);
         if (row->form[type][form] == NULL) {
-            for (unsigned i = 0; i < in->nargs; i++) splat_operand(e, v[i], &x[i], half, i);
+            for (unsigned i = 0; i < in->nargs; i++)
+                splat_operand(e, v[i], &x[i], v[i]->type == v[0]->type ? half : VM_TYPES, i);
             form = VM_VV;
         }
     }
-    bool back = half != VM_TYPES && in->results[0].type != IR_I1;
+    bool back = half != VM_TYPES && ir_type_is_float(in->results[0].type);
     uint32_t to = dst;
     if (back && one)
         to = new_cell(e);

@@ -1,5 +1,6 @@
 /* Floating-point loops for f32 and f64 (see kernels.h); f16 and bf16 are computed in f32. */
 #include "backend/vm/kernels.h"
+#include "devlib/scale.h"
 
 #include "backend/vm/denormal.h"
 
@@ -88,6 +89,15 @@ BINARY(FMAX_NUM, max_num_f32(x, y), max_num_f64(x, y))
 BINARY(FCOPYSIGN, from_f32((bits_f32(x) & ~SIGN_f32) | (bits_f32(y) & SIGN_f32)),
        from_f64((bits_f64(x) & ~SIGN_f64) | (bits_f64(y) & SIGN_f64)))
 BINARY(FREM, fmodf(x, y), fmod(x, y))
+BINARY(FREM_NEAR, remainderf(x, y), remainder(x, y))
+BINARY(NEXTAFTER, dev_nextafter_f32(x, y), dev_nextafter_f64(x, y))
+VM_BINARY(LDEXP_f32, f32, f32, int32_t, dev_ldexp_f32(x, y))
+VM_BINARY(LDEXP_f64, f64, f64, int32_t, dev_ldexp_f64(x, y))
+VM_ROW(LDEXP) = {{[VM_F32] = VM_FORMS2(LDEXP_f32), [VM_F64] = VM_FORMS2(LDEXP_f64)}};
+UNARY(FREXP_FRACTION, dev_frexp_fraction_f32(x), dev_frexp_fraction_f64(x))
+VM_UNARY(FREXP_EXPONENT_f32, int32_t, f32, dev_frexp_exponent_f32(x))
+VM_UNARY(FREXP_EXPONENT_f64, int32_t, f64, dev_frexp_exponent_f64(x))
+VM_ROW(FREXP_EXPONENT) = {{[VM_F32] = {FREXP_EXPONENT_f32}, [VM_F64] = {FREXP_EXPONENT_f64}}};
 UNARY(FNEG, from_f32(bits_f32(x) ^ SIGN_f32), from_f64(bits_f64(x) ^ SIGN_f64))
 UNARY(FABS, from_f32(bits_f32(x) & ~SIGN_f32), from_f64(bits_f64(x) & ~SIGN_f64))
 UNARY(FSQRT, __builtin_sqrtf(x), __builtin_sqrt(x))
