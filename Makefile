@@ -21,7 +21,7 @@ SELECT = $(if $(T),$(if $(findstring /,$(T)),$(T),tests -k "$(T)"),tests)
 ASAN_LIB = $(shell $${CC:-cc} -print-file-name=libasan.so)
 
 .PHONY: run test check bench build format coverage install clean \
-        check-format check-lint check-static check-layers check-size check-wheel check-sanitize
+        check-format check-lint check-static check-layers check-size check-wheel check-docs check-sanitize
 
 run: install
 	.venv/bin/simt run examples/mnist_pytorch.py
@@ -29,7 +29,7 @@ run: install
 test: build
 	PYTHONPATH="$(CURDIR)/python" $(PY) $(PYTEST) $(SELECT)
 
-check: check-format check-lint check-layers check-static check-size check-wheel check-sanitize
+check: check-format check-lint check-layers check-static check-size check-wheel check-docs check-sanitize
 
 bench: install
 	@if [ -f bench/run.py ]; then $(PY) bench/run.py $(ARGS); else echo "bench: not there yet"; fi
@@ -76,6 +76,10 @@ check-size: .venv/.ready
 # Installs what check-size built into an environment without a compiler and runs programs there.
 check-wheel: .venv/.ready
 	@$(PY) tools/try_wheel.py
+
+# docs/add-an-op.md, followed in a copy that is built.
+check-docs: build
+	PYTHONPATH="$(CURDIR)/python" $(PY) $(PYTEST) -m exhaustive tests/python/test_add_an_op.py
 
 check-sanitize: .venv/.ready
 	@[ -f build-asan/build.ninja ] || .venv/bin/meson setup build-asan \

@@ -1,0 +1,73 @@
+"""CONTRIBUTING.md tells the truth: its files, names and targets exist, its lists are complete."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+TEXT = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+QUOTED = sorted(set(re.findall(r"`([^`\n]+)`", TEXT)))
+FILE = re.compile(r"[\w.-]+(/[\w.-]+)*(/|\.(c|h|def|py|md|build))")
+
+
+def section(title):
+    return re.search(rf"^## {title}\n(.*?)(?=^## |\Z)", TEXT, re.M | re.S).group(1)
+
+
+def sources():
+    for folder in ("src", "python/simt", "tools", "tests"):
+        for path in (ROOT / folder).rglob("*"):
+            if path.suffix in (".c", ".h", ".def", ".py", ".sh", ".build"):
+                yield path
+
+
+@pytest.fixture(scope="module")
+def words():
+    """Every identifier of the sources, and of the Makefile."""
+    found = set(re.findall(r"[\w-]+", (ROOT / "Makefile").read_text()))
+    for path in sources():
+        if path != Path(__file__):
+            found.update(re.findall(r"\w+", path.read_text(encoding="utf-8")))
+    return found
+
+
+def test_files_exist():
+    named = [q for q in QUOTED if FILE.fullmatch(q)]
+    assert len(named) > 25
+    places = (ROOT, ROOT / "src")  # include paths are below src
+    missing = {q for q in named if not any((p / q).exists() for p in places)}
+    assert missing <= {"meson.build", "Python.h"}
+
+
+def test_names_exist(words):
+    named = [q for q in QUOTED if re.fullmatch(r"[A-Za-z_]+\w*", q)]
+    made = {"layer_verb_noun"}
+    assert len(named) > 10
+    assert [q for q in named if q not in words | made] == []
+
+
+def test_targets_exist():
+    makefile = (ROOT / "Makefile").read_text()
+    targets = {t for line in re.findall(r"^([\w -]+):(?!=)", makefile, re.M) for t in line.split()}
+    named = set(re.findall(r"\bmake ([a-z][\w-]*)", TEXT))
+    assert len(named) >= 7 and named <= targets
+
+
+def test_a_type_is_named_where_the_list_says():
+    listed = set(re.findall(r"`(src/[\w/]+\.c)`", section("Add an element type")))
+    naming = {
+        str(path.relative_to(ROOT))
+        for path in sources()
+        if path.suffix == ".c" and "DT_BF16" in path.read_text(encoding="utf-8")
+    }
+    assert listed == naming
+
+
+def test_a_face_list_has_what_the_table_of_operations_has():
+    """The names step 3 speaks of are rows of the table of step 1."""
+    table = (ROOT / "src/graph/array_ops.def").read_text()
+    rows = set(re.findall(r'^EW\(\w+, "(\w+)"', table, re.M))
+    face = (ROOT / "python/simt/cupy/__init__.py").read_text()
+    names = re.search(r'_UFUNCS = """(.*?)"""', face, re.S).group(1).split()
+    assert len(names) > 50 and set(names) <= rows
