@@ -284,9 +284,11 @@ bool py_iter_item(py_ctx *c, const py_node *at, const py_val *it, ir_value *i, i
                   py_val *out);
 
 /* ---- intrinsics ---- */
+typedef struct py_call py_call;
 ir_value *py_emit_atan2(py_ctx *c, ir_value *y, ir_value *x);
+bool py_complex_function(py_ctx *c, py_call *x, ir_op op, py_val *out); /* np.exp of a complex */
 ir_value *py_emit_hypot(py_ctx *c, ir_value *x, ir_value *y);
-typedef struct py_call {
+struct py_call {
     const py_node *node;
     const char *name; /* as the host says it */
     py_val *args;
@@ -294,7 +296,7 @@ typedef struct py_call {
     const char **keywords; /* names of the last nkeywords args */
     uint32_t nkeywords;    /* their values follow the positional ones in args */
     int64_t extra;         /* the row's own number */
-} py_call;
+};
 typedef bool (*py_intrinsic_run)(py_ctx *c, py_call *x, py_val *out);
 typedef struct py_intrinsic {
     const char *name;

@@ -1,0 +1,188 @@
+/* NumPy's universal functions on scalars: its result types (int32 + int32 stays int32), its meaning.
+ * Narrow integers are computed in 64 bits and cut, which gives the same low bits. */
+#include "frontend/python/intrinsics.h"
+
+/* The float type of a function of this type: NumPy's loops for float32 and float64. */
+static py_scalar float_of(py_scalar s) {
+    if (py_scalar_is_float(s) || py_scalar_is_complex(s)) return s;
+    return py_scalar_bytes(s) <= 2 ? PY_S_F32 : PY_S_F64;
+}
+
+static bool number(py_ctx *c, py_call *x, uint32_t i, py_scalar *s) {
+    *s = py_scalar_of(&x->args[i]);
+    if (*s != PY_S_NONE) return true;
+    return py_fail(c, x->node, "%s takes numbers, not %s", x->name,
+                   py_type_text(c, x->args[i].type));
+}
+
+/* Both arguments as their common type (floats only when `floats`). */
+static bool pair(py_ctx *c, py_call *x, bool floats, py_val *a, py_val *b, py_scalar *s) {
+    py_scalar t;
+    if (!py_check_arguments(c, x, 2, 2, "")) return false;
+    if (!number(c, x, 0, s) || !number(c, x, 1, &t)) return false;
+    *s = py_scalar_unify(*s, t);
+    if (floats) *s = float_of(*s);
+    return py_to_scalar(c, x->node, &x->args[0], *s, a) &&
+           py_to_scalar(c, x->node, &x->args[1], *s, b);
+}
+
+bool numpy_binary(py_ctx *c, py_call *x, py_val *out) { /* extra: the operator */
+    py_val a, b, r;
+    py_scalar s;
+    py_operator op = (py_operator)x->extra;
+    if (!pair(c, x, op == PY_DIV, &a, &b, &s)) return false;
+    if (s == PY_S_BOOL && (op == PY_ADD || op == PY_MULT)) op = op == PY_ADD ? PY_BITOR : PY_BITAND;
+    if (!py_binary(c, x->node, op, &a, &b, &r)) return false;
+    return py_to_scalar(c, x->node, &r, s, out);
+}
+
+bool numpy_compare(py_ctx *c, py_call *x, py_val *out) {
+    if (!py_check_arguments(c, x, 2, 2, "")) return false;
+    return py_compare(c, x->node, (py_operator)x->extra, &x->args[0], &x->args[1], out);
+}
+
+bool numpy_unary(py_ctx *c, py_call *x, py_val *out) { /* negative, positive, invert */
+    py_val r;
+    py_scalar s;
+    py_operator op = (py_operator)x->extra;
+    if (!py_check_arguments(c, x, 1, 1, "") || !number(c, x, 0, &s)) return false;
+    if (s == PY_S_BOOL && op == PY_INVERT) op = PY_NOT;
+    if (!py_unary(c, x->node, op, &x->args[0], &r)) return false;
+    return py_to_scalar(c, x->node, &r, s, out);
+}
+
+/* extra: the IR op for floats; complex arguments go to their function. */
+bool numpy_float(py_ctx *c, py_call *x, py_val *out) {
+    py_val v;
+    py_scalar s;
+    if (!py_check_arguments(c, x, 1, 1, "") || !number(c, x, 0, &s)) return false;
+    if (py_scalar_is_complex(s)) return py_complex_function(c, x, (ir_op)x->extra, out);
+    if (!py_to_scalar(c, x->node, &x->args[0], float_of(s), &v)) return false;
+    *out = py_val_scalar(c, v.type->scalar, py_emit_unary(c, (ir_op)x->extra, py_slot(&v, 0)));
+    return true;
+}
+
+bool numpy_float_pair(py_ctx *c, py_call *x, py_val *out) { /* extra: the IR op */
+    py_val a, b;
+    py_scalar s;
+    if (!pair(c, x, true, &a, &b, &s)) return false;
+    if (py_scalar_is_complex(s)) return py_fail(c, x->node, "%s takes real numbers", x->name);
+    *out = py_val_scalar(c, s, py_emit_binary(c, (ir_op)x->extra, py_slot(&a, 0), py_slot(&b, 0)));
+    return true;
+}
+
+bool numpy_integral(py_ctx *c, py_call *x,
+                    py_val *out) { /* floor, ceil, trunc, rint: integers stay */
+    py_scalar s;
+    if (!py_check_arguments(c, x, 1, 1, "") || !number(c, x, 0, &s)) return false;
+    if (!py_scalar_is_float(s) && !py_scalar_is_complex(s))
+        return py_to_scalar(c, x->node, &x->args[0], float_of(s), out);
+    return numpy_float(c, x, out);
+}
+
+bool numpy_extreme(py_ctx *c, py_call *x, py_val *out) { /* extra: the IR op for floats */
+    py_val a, b;
+    py_scalar s;
+    if (!pair(c, x, false, &a, &b, &s)) return false;
+    if (py_scalar_is_complex(s)) return py_fail(c, x->node, "%s takes real numbers", x->name);
+    ir_op op = (ir_op)x->extra;
+    bool least = op == IR_FMIN_NAN || op == IR_FMIN_NUM;
+    if (s == PY_S_BOOL)
+        op = least ? IR_AND : IR_OR;
+    else if (py_scalar_is_signed(s))
+        op = least ? IR_MIN_S : IR_MAX_S;
+    else if (py_scalar_is_unsigned(s))
+        op = least ? IR_MIN_U : IR_MAX_U;
+    *out = py_val_scalar(c, s, py_emit_binary(c, op, py_slot(&a, 0), py_slot(&b, 0)));
+    out->nonneg = py_scalar_is_int(s) && a.nonneg && b.nonneg;
+    return true;
+}
+
+bool numpy_square(py_ctx *c, py_call *x, py_val *out) {
+    if (!py_check_arguments(c, x, 1, 1, "")) return false;
+    x->args[1] = x->args[0];
+    x->nargs = 2;
+    x->extra = PY_MULT;
+    return numpy_binary(c, x, out);
+}
+
+bool numpy_reciprocal(py_ctx *c, py_call *x, py_val *out) {
+    py_val one, r;
+    py_scalar s;
+    py_constant k = {.kind = PY_VALUE_INT, .integer = 1};
+    if (!py_check_arguments(c, x, 1, 1, "") || !number(c, x, 0, &s)) return false;
+    one = py_val_constant(c, &k, s);
+    if (!py_binary(c, x->node, py_scalar_is_int(s) ? PY_FLOORDIV : PY_DIV, &one, &x->args[0], &r))
+        return false;
+    return py_to_scalar(c, x->node, &r, s, out);
+}
+
+bool numpy_sign(py_ctx *c, py_call *x, py_val *out) {
+    py_scalar s;
+    if (!py_check_arguments(c, x, 1, 1, "") || !number(c, x, 0, &s)) return false;
+    if (s == PY_S_BOOL || py_scalar_is_complex(s))
+        return py_fail(c, x->node, "%s of %s", x->name, py_scalar_name(s));
+    py_constant k = {.kind = PY_VALUE_INT, .integer = 0};
+    py_val zero = py_val_constant(c, &k, s), *v = &x->args[0], more, less;
+    zero.is_const = false;
+    if (!py_compare(c, x->node, PY_GT, v, &zero, &more) ||
+        !py_compare(c, x->node, PY_LT, v, &zero, &less))
+        return false;
+    ir_type t = py_scalar_ir(s);
+    bool floats = py_scalar_is_float(s);
+    ir_value *one = floats ? py_emit_float(c, t, 1) : py_emit_int(c, t, 1);
+    ir_value *minus = floats ? py_emit_float(c, t, -1) : py_emit_int(c, t, -1);
+    ir_value *rest = floats ? py_slot(v, 0) : py_slot(&zero, 0); /* 0, or NaN */
+    *out = py_val_scalar(c, s,
+                         py_emit_select(c, py_slot(&more, 0), one,
+                                        py_emit_select(c, py_slot(&less, 0), minus, rest)));
+    return true;
+}
+
+bool numpy_signbit(py_ctx *c, py_call *x, py_val *out) {
+    py_val v;
+    py_scalar s;
+    if (!py_check_arguments(c, x, 1, 1, "") || !number(c, x, 0, &s)) return false;
+    if (!py_to_scalar(c, x->node, &x->args[0], float_of(s), &v)) return false;
+    ir_type t = py_scalar_ir(v.type->scalar);
+    ir_value *one = py_emit_binary(c, IR_FCOPYSIGN, py_emit_float(c, t, 1), py_slot(&v, 0));
+    *out = py_val_scalar(c, PY_S_BOOL, py_emit_binary(c, IR_FLT, one, py_emit_float(c, t, 0)));
+    return true;
+}
+
+bool numpy_logical(py_ctx *c, py_call *x, py_val *out) { /* extra: IR_AND, IR_OR, IR_XOR, IR_NOT */
+    py_val a, b;
+    bool one = x->extra == IR_NOT;
+    if (!py_check_arguments(c, x, one ? 1 : 2, one ? 1 : 2, "")) return false;
+    if (!py_truth(c, x->node, &x->args[0], &a)) return false;
+    if (one) {
+        *out = py_val_scalar(c, PY_S_BOOL, py_emit_unary(c, IR_NOT, py_slot(&a, 0)));
+        return true;
+    }
+    if (!py_truth(c, x->node, &x->args[1], &b)) return false;
+    *out = py_val_scalar(c, PY_S_BOOL,
+                         py_emit_binary(c, (ir_op)x->extra, py_slot(&a, 0), py_slot(&b, 0)));
+    return true;
+}
+
+bool numpy_where(py_ctx *c, py_call *x, py_val *out) {
+    if (!py_check_arguments(c, x, 3, 3, "")) return false;
+    return cuda_selp(c, x, out);
+}
+
+bool numpy_logaddexp(py_ctx *c, py_call *x, py_val *out) { /* max + log1p(exp(-|a - b|)) */
+    py_val a, b;
+    py_scalar s;
+    if (!pair(c, x, true, &a, &b, &s)) return false;
+    if (py_scalar_is_complex(s)) return py_fail(c, x->node, "%s takes real numbers", x->name);
+    ir_value *p = py_slot(&a, 0), *q = py_slot(&b, 0);
+    ir_value *apart = py_emit_unary(c, IR_FABS, py_emit_binary(c, IR_FSUB, p, q));
+    ir_value *most = py_emit_binary(c, IR_FMAX_NAN, p, q);
+    ir_value *more =
+        py_emit_unary(c, IR_LOG1P, py_emit_unary(c, IR_EXP, py_emit_unary(c, IR_FNEG, apart)));
+    ir_value *same = py_emit_binary(c, IR_FEQ, p, q); /* also equal infinities */
+    ir_value *log2 = py_emit_float(c, py_scalar_ir(s), 0.69314718055994530942);
+    *out =
+        py_val_scalar(c, s, py_emit_binary(c, IR_FADD, most, py_emit_select(c, same, log2, more)));
+    return true;
+}
