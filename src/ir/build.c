@@ -102,6 +102,21 @@ ir_value *ir_func_add_param(ir_func *f, ir_type type, const char *name) {
     return v;
 }
 
+ir_value *ir_func_add_params(ir_func *f, const ir_type *types, const char *const *names,
+                             unsigned n) {
+    if (!(f->body.params = ARENA_ARRAY(&f->mem, ir_value, n + 1))) {
+        f->failed = true;
+        return NULL;
+    }
+    f->body.nparams = n;
+    for (unsigned i = 0; i < n; i++) {
+        ir_value *v = &f->body.params[i];
+        *v = (ir_value){.type = types[i], .id = f->next_id++, .region = &f->body, .index = i};
+        if (names && names[i] && !(v->name = arena_strdup(&f->mem, names[i]))) f->failed = true;
+    }
+    return f->body.params;
+}
+
 /* ---- instructions ---- */
 
 ir_builder ir_builder_at_end(ir_func *f, ir_region *region) {

@@ -157,6 +157,10 @@ typedef struct ir_func {
 /* ---- making and freeing; a new function has no parameters yet ---- */
 ir_func *ir_func_new(const char *name, const char *file); /* NULL: no memory */
 void ir_func_free(ir_func *f);
+/* n parameters at once, with the names (or NULL, also for one); their addresses stay as they are. */
+ir_value *ir_func_add_params(ir_func *f, const ir_type *types, const char *const *names,
+                             unsigned n);
+/* One more; earlier ones may move: take their addresses when all are there. */
 ir_value *ir_func_add_param(ir_func *f, ir_type type, const char *name);
 
 /* ---- building: a cursor that appends at the end of a region ---- */

@@ -305,8 +305,24 @@ typedef struct reader {
     uint32_t argument;
 } reader;
 
+/* The walk over the signature that types finds the IR function's parameters, the one that lowers uses them. */
 static ir_value *add_slot(py_ctx *c, ir_type t, const char *name) {
-    return c->emit ? ir_func_add_param(c->f, t, name) : NULL;
+    if (c->emit) return &c->f->body.params[c->nslots++];
+    if (c->nslots == c->slot_capacity) {
+        uint32_t capacity = c->slot_capacity * 2 + 32;
+        ir_type *types = PY_NEW(c, ir_type, capacity);
+        const char **names = PY_NEW(c, const char *, capacity);
+        if (c->nslots > 0) {
+            memcpy(types, c->slot_types, sizeof *types * c->nslots);
+            memcpy(names, c->slot_names, sizeof *names * c->nslots);
+        }
+        c->slot_types = types;
+        c->slot_names = names;
+        c->slot_capacity = capacity;
+    }
+    c->slot_types[c->nslots] = t;
+    c->slot_names[c->nslots++] = name;
+    return NULL;
 }
 
 static bool read_value(py_ctx *c, reader *r, const char *name, py_val *out);
@@ -420,7 +436,11 @@ static bool compile(py_ctx *c, const py_function *fn, const uint8_t *signature, 
     if (c->f == NULL) longjmp(c->no_memory, 1);
     c->kernel->func = c->f;
     c->b = ir_builder_at_end(c->f, &c->f->body);
+    add_hidden_parameters(c);
+    if (ir_func_add_params(c->f, c->slot_types, c->slot_names, c->nslots) == NULL)
+        longjmp(c->no_memory, 1);
     c->emit = true;
+    c->nslots = 0;
     if (!read_parameters(c, fn, signature, bytes, &args, &n)) return false;
     add_hidden_parameters(c);
     if (!enter(c, fn->tree, args) || !run_body(c, fn->tree, &value)) return false;

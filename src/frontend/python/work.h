@@ -131,7 +131,9 @@ typedef struct py_ctx {
     uint32_t nprints;
     const py_entity **constants;
     uint32_t nconstants;
-    uint32_t nslots;
+    uint32_t nslots, slot_capacity; /* parameters of the IR function */
+    ir_type *slot_types;
+    const char **slot_names;
     bool *writes;
     uint32_t nsignature; /* arguments of the signature */
     ir_value *dynamic_bytes, *print_buffer;
