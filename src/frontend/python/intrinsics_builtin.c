@@ -339,3 +339,10 @@ bool builtin_print(py_ctx *c, py_call *x, py_val *out) {
     emit_record(c, &w, c->nprints++);
     return true;
 }
+
+/* The number of the argument's scalar type, 0 for what is no scalar. */
+bool builtin_type_of(py_ctx *c, py_call *x, py_val *out) {
+    if (!py_check_arguments(c, x, 1, 1, "")) return false;
+    *out = py_val_int(c, (int64_t)py_scalar_of(&x->args[0]));
+    return true;
+}
