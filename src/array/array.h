@@ -198,6 +198,21 @@ simt_status array_avg_pool2d(array *x, const pool_options *o, array **out);
 simt_status array_avg_pool2d_back(array *grad, const int64_t x_shape[4], const pool_options *o,
                                   array **out);
 
+/* ---- optimisers ---- */
+/* param = param * keep + rate * (m / (sqrt(v) * root_scale + eps)), where
+ * m = average + grad_share * (grad - average) and v = beta2 * square + square_share * grad * grad are the
+ * new average and square. */
+typedef struct array_adam_scalars {
+    float keep, grad_share, beta2, square_share, root_scale, eps, rate;
+} array_adam_scalars;
+typedef struct array_adam {
+    array *param, *grad, *average, *square;
+    array_adam_scalars scalars;
+} array_adam;
+/* Runs what is pending and then the step, for dense f32 arrays; for others nothing happens and *done is
+ * false. Failure: nothing was written. */
+simt_status array_adam_step(const array_adam *items, int n, bool *done);
+
 /* ---- the binding's hooks ---- */
 /* Where the current Python line is, asked when an operation is added whose failure depends on data. */
 void array_set_position_hook(void (*hook)(char *file, size_t size, int *line));

@@ -4,6 +4,7 @@
  * the plan's key: a training step is planned once. Whole steps succeed or leave an error before the
  * first write (the checks come first; the writes are deferred). */
 #include <math.h>
+#include <stdlib.h>
 
 #include "grad/work.h"
 
@@ -67,6 +68,40 @@ static simt_status adam_one(tensor *p, tensor *grad, tensor *average, tensor *sq
     return work_end(&w);
 }
 
+/* All parameters in one pass, where nothing special is asked for. */
+static simt_status adam_all(tensor **params, tensor **grads, tensor **average, tensor **square,
+                            const double *steps, int n, const optim_adam *o, bool *done) {
+    array_adam some[16] = {0}, *items = some;
+    *done = false;
+    if (o->maximize || (o->weight_decay != 0 && !o->decoupled)) return SIMT_OK;
+    for (int i = 0; i < n; i++) {
+        SIMT_TRY(grad_check_inplace(params[i]));
+        SIMT_TRY(grad_check_inplace(average[i]));
+        SIMT_TRY(grad_check_inplace(square[i]));
+    }
+    if (n > 16 && !(items = malloc(sizeof *items * (size_t)n)))
+        return status_fail(SIMT_ERR_MEMORY, "out of memory in an optimiser's step");
+    for (int i = 0; i < n; i++) {
+        double correction1 = 1 - pow(o->beta1, steps[i]), correction2 = 1 - pow(o->beta2, steps[i]);
+        items[i] = (array_adam){
+            .param = params[i]->a,
+            .grad = grads[i]->a,
+            .average = average[i]->a,
+            .square = square[i]->a,
+            .scalars = {.keep = (float)(1 - o->lr * o->weight_decay),
+                        .grad_share = (float)(1 - o->beta1),
+                        .beta2 = (float)o->beta2,
+                        .square_share = (float)(1 - o->beta2),
+                        .root_scale = (float)(1 / sqrt(correction2)),
+                        .eps = (float)o->eps,
+                        .rate = (float)(-o->lr / correction1)},
+        };
+    }
+    simt_status status = array_adam_step(items, n, done);
+    if (items != some) free(items);
+    return status;
+}
+
 simt_status grad_optim_sgd(tensor **params, tensor **grads, tensor **buffers, int n,
                            const optim_sgd *o) {
     bool was = grad_enabled;
@@ -79,12 +114,13 @@ simt_status grad_optim_sgd(tensor **params, tensor **grads, tensor **buffers, in
 
 simt_status grad_optim_adam(tensor **params, tensor **grads, tensor **average, tensor **square,
                             tensor **max_square, const double *steps, int n, const optim_adam *o) {
-    bool was = grad_enabled;
+    bool was = grad_enabled, done = false;
     grad_enabled = false;
     simt_status s = SIMT_OK;
-    for (int i = 0; i < n && s == SIMT_OK; i++)
+    if (!max_square) s = adam_all(params, grads, average, square, steps, n, o, &done);
+    for (int i = 0; i < n && s == SIMT_OK && !done; i++)
         s = adam_one(params[i], grads[i], average[i], square[i], max_square ? max_square[i] : NULL,
                      steps[i], o);
     grad_enabled = was;
-    return s == SIMT_OK ? array_evaluate_all() : s;
+    return s == SIMT_OK && !done ? array_evaluate_all() : s;
 }

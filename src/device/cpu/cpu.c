@@ -63,8 +63,12 @@ static simt_status device_parallel(device *d, size_t count, size_t grain,
     parallel_job j = {.fn = fn, .context = context, .count = count};
     j.chunk = count / ((size_t)pool_threads(cpu->pool) * 8);
     if (j.chunk < grain) j.chunk = grain;
-    if (count <= grain || !pool_run(cpu->pool, work_parallel, &j, NULL))
-        return fn(context, 0, count);
+    if (count <= grain || !pool_run(cpu->pool, work_parallel, &j, NULL)) {
+        unsigned mode = float_mode_enter();
+        simt_status status = fn(context, 0, count);
+        float_mode_leave(mode);
+        return status;
+    }
     return atomic_load(&j.failed) != 0 ? status_adopt(&j.diag) : SIMT_OK;
 }
 
