@@ -6,24 +6,40 @@
 
 /* ---- life ---- */
 
-static void hooks_visit(pytensor *self, visitproc visit, void *arg, int *stop) {
-    grad_hooks *h = &self->t->hooks;
-    for (int i = 0; i < h->n && !*stop; i++) *stop = visit((PyObject *)h->list[i].object, arg);
+/* Rings through hooks and the contexts of Python's functions are found where this object alone holds
+ * what holds them. */
+
+static int hooks_visit(const grad_hooks *h, visitproc visit, void *arg) {
+    for (int i = 0; i < h->n; i++) Py_VISIT((PyObject *)h->list[i].object);
+    return 0;
+}
+
+static int node_visit(const grad_node *n, visitproc visit, void *arg) {
+    Py_VISIT((PyObject *)n->object);
+    int stop = 0;
+    for (grad_watch *w = n->watches; w && !stop; w = w->next)
+        stop = hooks_visit(&w->hooks, visit, arg);
+    return stop;
 }
 
 static int tensor_traverse(PyObject *o, visitproc visit, void *arg) {
     pytensor *self = (pytensor *)o;
     Py_VISIT(self->dict);
-    int stop = 0;
-    if (self->t && self->t->refs == 1) hooks_visit(self, visit, arg, &stop);
-    return stop;
+    if (!self->t || self->t->refs != 1) return 0;
+    int stop = hooks_visit(&self->t->hooks, visit, arg);
+    grad_node *fn = self->t->fn;
+    return stop || !fn || fn->refs != 1 ? stop : node_visit(fn, visit, arg);
 }
 
 static int tensor_clear_refs(PyObject *o) {
     pytensor *self = (pytensor *)o;
     Py_CLEAR(self->dict);
-    if (self->t && self->t->refs == 1)
-        while (self->t->hooks.n) tensor_remove_hook(self->t, self->t->hooks.list[0].id);
+    tensor *t = self->t;
+    if (!t || t->refs != 1) return 0;
+    while (t->hooks.n) tensor_remove_hook(t, t->hooks.list[0].id);
+    if (t->fn && t->fn->refs == 1) /* contexts are cleared themselves */
+        for (grad_watch *w = t->fn->watches; w; w = w->next)
+            while (w->hooks.n) tensor_remove_hook(t, w->hooks.list[0].id);
     return 0;
 }
 
