@@ -132,7 +132,14 @@ static void release(const graph_plan *plan, const graph_step *step) {
     }
 }
 
-static simt_status run_kernel(const graph_step *step) {
+/* Such a step is never stopped in the middle: nobody shall see an array half changed. */
+static bool changes_existing(const graph_plan *plan, const graph_step *step) {
+    for (uint32_t i = 0; i < step->nnodes; i++)
+        if (existed_before(plan, plan->nodes[step->nodes[i]].out.buffer)) return true;
+    return false;
+}
+
+static simt_status run_kernel(const graph_plan *plan, const graph_step *step) {
     const graph_program *p = &array_ctx.program;
     for (uint32_t i = 0; i < step->nargs; i++) {
         const graph_arg *arg = &step->args[i];
@@ -147,7 +154,8 @@ static simt_status run_kernel(const graph_step *step) {
     code_fault fault;
     fault.set = false;
     array_ctx.stats.launches++;
-    SIMT_TRY(runtime_launch(array_ctx.rt, step->kernel, step->grid, run.args, 0, &fault));
+    SIMT_TRY((changes_existing(plan, step) ? runtime_launch_whole : runtime_launch)(
+        array_ctx.rt, step->kernel, step->grid, run.args, 0, &fault));
     if (fault.set)
         return status_fail(SIMT_ERR_INTERNAL, "fault %u in a kernel of array operations",
                            fault.number);
@@ -192,7 +200,8 @@ static simt_status run_steps(const graph_plan *plan) {
         if (stopped) mark = (uint8_t)run.ndiags;
         if (!mark) {
             simt_status status = allocate(plan, step);
-            if (status == SIMT_OK) status = step->is_call ? run_call(plan, step) : run_kernel(step);
+            if (status == SIMT_OK)
+                status = step->is_call ? run_call(plan, step) : run_kernel(plan, step);
             if (status != SIMT_OK) {
                 mark = add_failure();
                 if (first == SIMT_OK) first = status;

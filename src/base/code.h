@@ -49,6 +49,7 @@ typedef struct code_launch {
     const uint64_t *args;  /* one per parameter: the bits of the value, zero-extended */
     size_t shared_bytes;   /* dynamic shared memory, beyond what the code itself needs */
     code_meeting *meeting; /* the device's; callers of the device leave it NULL */
+    bool whole;            /* neither Ctrl-C nor a time limit stops it once it has begun */
 } code_launch;
 
 typedef struct code code;

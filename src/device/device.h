@@ -18,7 +18,8 @@ struct device {
     /* Runs all blocks and returns when they are done (the CPU device is synchronous). Small launches
      * run on the calling thread and wake nobody. A fault of the program: SIMT_ERR_INDEX or
      * SIMT_ERR_RUNTIME is the *caller's* to make from *fault; launch returns OK with fault->set.
-     * Interrupted (Ctrl-C): SIMT_ERR_INTERRUPT. Time limit or no progress: SIMT_ERR_NO_PROGRESS. */
+     * Interrupted (Ctrl-C): SIMT_ERR_INTERRUPT. Time limit or no progress: SIMT_ERR_NO_PROGRESS.
+     * A launch marked `whole` is interrupted before it begins or not at all. */
     simt_status (*launch)(device *d, const code *c, const code_launch *launch, code_fault *fault);
     /* Runs fn(context, begin, end) over [0, count) in dynamic chunks of at least `grain`, on all
      * workers; for library calls (GEMM slices, im2col, gathers). A call from inside a worker runs serially. The

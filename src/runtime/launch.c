@@ -60,12 +60,24 @@ void runtime_set_dump(simt_runtime *rt, runtime_dump_sink sink, void *context) {
     rt->dump_context = context;
 }
 
-simt_status runtime_launch(simt_runtime *rt, const runtime_kernel *k, const uint32_t grid[3],
-                           const uint64_t *args, size_t shared_bytes, code_fault *fault) {
+static simt_status launch_code(simt_runtime *rt, const runtime_kernel *k, const uint32_t grid[3],
+                               const uint64_t *args, size_t shared_bytes, bool whole,
+                               code_fault *fault) {
     const code *c = k->code;
     code_launch launch = {.grid = {grid[0], grid[1], grid[2]},
                           .block = {c->block[0], c->block[1], c->block[2]},
                           .args = args,
-                          .shared_bytes = shared_bytes};
+                          .shared_bytes = shared_bytes,
+                          .whole = whole};
     return rt->device->launch(rt->device, c, &launch, fault);
+}
+
+simt_status runtime_launch(simt_runtime *rt, const runtime_kernel *k, const uint32_t grid[3],
+                           const uint64_t *args, size_t shared_bytes, code_fault *fault) {
+    return launch_code(rt, k, grid, args, shared_bytes, false, fault);
+}
+
+simt_status runtime_launch_whole(simt_runtime *rt, const runtime_kernel *k, const uint32_t grid[3],
+                                 const uint64_t *args, size_t shared_bytes, code_fault *fault) {
+    return launch_code(rt, k, grid, args, shared_bytes, true, fault);
 }

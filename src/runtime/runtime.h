@@ -34,6 +34,10 @@ void runtime_kernel_unref(runtime_kernel *k);
 /* args: one 64-bit slot per parameter. Faults of the program come back in *fault (set). */
 simt_status runtime_launch(simt_runtime *rt, const runtime_kernel *k, const uint32_t grid[3],
                            const uint64_t *args, size_t shared_bytes, code_fault *fault);
+/* The same for a kernel that changes memory which somebody has: an interrupt stops it before it begins
+ * or not at all. */
+simt_status runtime_launch_whole(simt_runtime *rt, const runtime_kernel *k, const uint32_t grid[3],
+                                 const uint64_t *args, size_t shared_bytes, code_fault *fault);
 
 /* Stage names as they happen ("verify", "fold", ..., "vm"), when SIMT_DUMP is set: written to stderr by the
  * default sink; tests install their own. */

@@ -129,7 +129,7 @@ static void stop_at(launch_worker *w, simt_status status, uint64_t block) {
 }
 
 static void ask_interrupt(launch_worker *w, uint64_t now) {
-    if (!w->caller || now - w->asked < ASK_NS) return;
+    if (!w->caller || w->job->launch->whole || now - w->asked < ASK_NS) return;
     w->asked = now;
     bool (*check)(void) = atomic_load(&interrupt_check);
     if (check != NULL && check()) stop_job(w->job, SIMT_ERR_INTERRUPT);
@@ -145,6 +145,7 @@ static uint64_t time_limit_ns(void) {
 static void watch_limit(launch_worker *w, uint64_t now, uint64_t block) {
     launch_job *j = w->job;
     uint64_t began = 0;
+    if (j->launch->whole) return;
     if (atomic_compare_exchange_strong(&j->began, &began, now)) began = now;
     if (now - began < 1000000)
         return; /* reading the environment takes longer than a small launch */
@@ -292,7 +293,7 @@ static bool begin_worker(launch_worker *w, launch_job *j, bool caller) {
     }
     w->asked = 0;
     w->frame = take_frame(j->frame_bytes);
-    if (w->frame == NULL) stop_job(j, SIMT_ERR_MEMORY);
+    if (w->frame == NULL && caller) stop_job(j, SIMT_ERR_MEMORY); /* the others are not needed */
     return w->frame != NULL;
 }
 
@@ -417,7 +418,19 @@ static simt_status run_job(pool *p, launch_job *j) {
     return report(j);
 }
 
+/* Asks before a launch that will not ask while it runs; the last answer holds for a while. */
+static simt_status ask_before(const code *c) {
+    static _Atomic uint64_t last;
+    uint64_t now = clock_ns();
+    bool (*check)(void) = atomic_load(&interrupt_check);
+    if (now - atomic_load_explicit(&last, memory_order_relaxed) < ASK_NS) return SIMT_OK;
+    atomic_store_explicit(&last, now, memory_order_relaxed);
+    if (check == NULL || !check()) return SIMT_OK;
+    return status_fail(SIMT_ERR_INTERRUPT, "kernel %s was interrupted", c->name);
+}
+
 simt_status cpu_launch(pool *p, const code *c, const code_launch *launch, code_fault *fault) {
+    if (launch->whole) SIMT_TRY(ask_before(c));
     launch_job j;
     j.c = c;
     j.launch = launch;
