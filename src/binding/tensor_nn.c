@@ -1,6 +1,7 @@
 /* Layers, losses and optimiser steps, one call each. */
 #include <string.h>
 
+#include "array/resize.h"
 #include "binding/tensor.h"
 
 static bool optional(PyObject *o, const char *function, const char *name, tensor **out) {
@@ -161,6 +162,18 @@ static PyObject *op_embedding(PyObject **v) { /* weight, indices, padding_idx */
 }
 TENSOR_SIGNATURE(_embedding, 2, 3, "weight", "indices", "padding_idx")
 TENSOR_FUNCTION(_embedding, op_embedding)
+
+static PyObject *op_resize_images(PyObject **v) { /* input, height, width, filter */
+    SELF(v, "resize");
+    int64_t height, width;
+    const char *filter = PyUnicode_AsUTF8(v[3]);
+    array *made = NULL;
+    if (!filter || !binding_to_int64(v[1], &height) || !binding_to_int64(v[2], &width)) return NULL;
+    return binding_ok(array_resize(self->a, height, width, filter, &made)) ? tensor_wrap_array(made)
+                                                                           : NULL;
+}
+TENSOR_SIGNATURE(_resize_images, 4, 4, "input", "height", "width", "filter")
+TENSOR_FUNCTION(_resize_images, op_resize_images)
 
 /* ---- losses ---- */
 
@@ -341,6 +354,7 @@ PyMethodDef tensor_nn_functions[] = {FUNCTION_ENTRY(linear),
                                      FUNCTION_ENTRY(batch_norm),
                                      FUNCTION_ENTRY(layer_norm),
                                      FUNCTION_ENTRY(_embedding),
+                                     FUNCTION_ENTRY(_resize_images),
                                      FUNCTION_ENTRY(_cross_entropy),
                                      FUNCTION_ENTRY(_nll_loss),
                                      FUNCTION_ENTRY(_mse_loss),

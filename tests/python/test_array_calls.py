@@ -1,8 +1,8 @@
 """Library steps and the rules of evaluation: products, indexing, failures, plans."""
 
 import signal
-import time
 import threading
+import time
 
 import numpy as np
 import pytest

@@ -142,10 +142,11 @@ BATCHED = [
     [T.CenterCrop(31), TO_TENSOR], [T.Compose([TO_TENSOR]), NORMALIZE],
     [TO_TENSOR, T.CenterCrop((40, 9)), NORMALIZE], [T.RandomHorizontalFlip(1), TO_TENSOR],
     [TO_TENSOR, T.RandomHorizontalFlip(1), T.Normalize(0.5, 0.5)],
+    [T.Resize(32), TO_TENSOR, NORMALIZE], [T.CenterCrop(20), T.Resize((7, 8)), TO_TENSOR],
 ]  # fmt: skip
 PER_SAMPLE = [
     [Negative()], [TO_TENSOR, T.Lambda(lambda x: x * 2)], [lambda x: x, TO_TENSOR],
-    [T.Resize(20), TO_TENSOR],
+    [T.Resize((7, 50)), TO_TENSOR],
 ]  # fmt: skip
 
 
@@ -175,6 +176,38 @@ def test_batches_that_cannot_be(transforms):
     with pytest.raises(type(batch.value)) as one:
         torch.utils.data.default_collate([data[0], data[1]])
     assert str(one.value) == str(batch.value)
+
+
+@pytest.mark.parametrize("filter", list(T.InterpolationMode), ids=lambda f: f.value)
+@pytest.mark.parametrize("shape", [(28, 28), (1, 1), (3, 50), (37, 2)])
+def test_resized_batches_have_pillows_bits(filter, shape):
+    draw = np.random.default_rng(shape[1])
+    images = draw.integers(0, 256, (3, *shape)).astype(np.uint8)
+    images[1] = np.where(images[1] > 127, 255, 0)  # overshoots of the sharper filters are cut off
+    left_out = 0
+    for size in [(28, 28), (32, 32), (14, 14), (7, 41), (200, 3), (1, 1), (28, 30), (5, 28)]:
+        resize = T.Resize(size, interpolation=filter)
+        want = np.stack([np.asarray(resize(Image.fromarray(image))) for image in images])
+        got = resize._simt_batch(torch.from_numpy(images))
+        if got is None:
+            left_out += 1
+            continue
+        np.testing.assert_array_equal(got.numpy(), want, err_msg=f"{shape} to {size}")
+    assert left_out < 8
+
+
+def test_batches_of_impossible_sizes():
+    images = torch.zeros(2, 28, 28, dtype=torch.uint8)
+    for size in [(0, 5), (5, -1), 0]:
+        with pytest.raises(ValueError, match="height and width must be > 0"):
+            T.Resize(size)._simt_batch(images)
+    for size in [10**12, (10**18, 3)]:
+        with pytest.raises((MemoryError, ValueError)):
+            T.Resize(size)._simt_batch(images)
+    with pytest.raises(TypeError):
+        T.Resize((20.5, 5))._simt_batch(images)
+    assert T.Resize(9)._simt_batch(images[:0]).shape == (0, 9, 9)
+    assert T.Resize(9)._simt_batch(images[:, ::3, ::2]).shape == (2, 9, 12)
 
 
 def test_flips_of_a_batch():

@@ -8,7 +8,7 @@ has it, and runs no Python per sample.
 
 from enum import Enum
 
-from simt import torch
+from simt import _core, torch
 from simt._missing import module_hooks
 
 __all__ = [
@@ -278,6 +278,14 @@ class Resize:
         filter = getattr(Image.Resampling, self.interpolation.name.removesuffix("_EXACT"))
         return img.resize(self._target(*img.size), filter)
 
+    def _simt_batch(self, images):
+        width, height = self._target(images.shape[2], images.shape[1])
+        narrower, lower = images.shape[2] - width, images.shape[1] - height
+        if lower > 0 and narrower and lower >= 2 * narrower:
+            return None  # some Pillows resample columns first then: the installed one decides
+        filter = self.interpolation.value.removesuffix("-exact")
+        return _core.torch._resize_images(images, height, width, filter)
+
     def __repr__(self):
         detail = (
             f"(size={self.size}, interpolation={self.interpolation.value}, "
@@ -372,7 +380,7 @@ class RandomHorizontalFlip:
         return f"{self.__class__.__name__}(p={self.p})"
 
 
-_OF_RAW = {ToTensor, CenterCrop, RandomHorizontalFlip}  # what batch_of knows
+_OF_RAW = {Resize, ToTensor, CenterCrop, RandomHorizontalFlip}  # what batch_of knows
 _OF_IMAGES = {Normalize, CenterCrop, RandomHorizontalFlip}
 
 __getattr__, __dir__ = module_hooks(globals())
