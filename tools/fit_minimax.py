@@ -169,6 +169,28 @@ def erfc_fit(low, top, k, shift):
     return g, lambda u: 1 / g(u), u(top), u(low)
 
 
+TINY = mp.mpf(2) ** -90
+
+
+def gamma_q(t):
+    """q of 1 / gamma(1 + t) = 1 + t (1 - t) q(t)."""
+    t = min(max(t, TINY), 1 - TINY)
+    return (mp.rgamma(1 + t) - 1) / (t * (1 - t))
+
+
+GAMMA = (gamma_q, lambda t: mp.mpf(1), mp.mpf(0), mp.mpf(1))
+
+
+def stirling_fit(low):
+    """x (log gamma(x) - (x - 1/2) log x + x - log(2 pi) / 2) as a function of 1 / x^2, x >= low."""
+
+    def g(s):
+        x = 1 / mp.sqrt(max(s, mp.mpf("1e-12")))
+        return x * (mp.loggamma(x) - (x - mp.mpf("0.5")) * mp.log(x) + x - mp.log(2 * mp.pi) / 2)
+
+    return g, lambda s: mp.mpf(1), mp.mpf(0), 1 / mp.mpf(low) ** 2
+
+
 # name: ((g, w, lo, hi), coefficients, bits of the type), "pair": the first one is two numbers
 FITS = {
     "EXP_F32": (EXPM1, 6, 24),
@@ -184,6 +206,8 @@ FITS = {
     "ATAN_F32": (odd_fit(mp.atan, "0.4143"), 5, 24),
     "SINH_F32": (odd_fit(mp.sinh, "1"), 4, 24),
     "ERFC_F32": (erfc_fit("0.65", "10.1", 2.5, 1.5), 9, 24, "pair"),
+    "GAMMA_F32": (GAMMA, 8, 24, "pair"),
+    "STIRLING_F32": (stirling_fit(12), 2, 24),
     "EXP_F64": (EXP, 11, 53),
     "EXPM1_F64": (EXPM1_CUBE, 10, 53),
     "LOG_F64": (LOGF, 7, 53),
@@ -194,6 +218,8 @@ FITS = {
     "ERFQ_F64": (erfq_fit("5.95"), 19, 53),
     "POW_F64": (POWF, 9, 53),
     "ERFC_F64": (erfc_fit("0.65", "27.3", 3, 1.25), 22, 53, "pair"),
+    "GAMMA_F64": (GAMMA, 15, 53, "pair"),
+    "STIRLING_F64": (stirling_fit(24), 4, 53),
     "TAN_F64": (odd_fit(mp.tan, "0.7862"), 15, 53),
     "ASIN_F64": (odd_fit(mp.asin, "0.5"), 13, 53),
     "ATAN_F64": (odd_fit(mp.atan, "0.4143"), 11, 53),

@@ -77,6 +77,10 @@ TAIL = """
 - sinpi, cospi: exact reduction, the product with pi as two numbers, then as sin.
 - erfc: (1 - x) - (erf(x) - x) below 0.65; above exp(-x^2) * t * P(t), t = 1 / (x + k), all factors
   as two numbers (the substitution as in Shepherd and Laframboise, 1981).
+- tgamma, lgamma: up to 12 (float32) and 24 (float64) the recurrence to 1 / gamma(1 + t) = 1 +
+  t (1 - t) Q(t), beyond Stirling's series, all as sums of two numbers; lgamma near 1 and 2 from
+  what gamma differs from 1 by. Negative numbers by reflection, scalar; lgamma in float64 is right there
+  to 2 ulp of max(1, |result|), not relative to the result at its zeros (the table is for x > 0).
 - pow: log x as a sum of two numbers, times y, exp of a sum of two numbers; C99's table of special
   values by selects.
 - Philox 4x32-10 (Salmon and others, SC11), checked against the published known answers. Counter =
@@ -88,9 +92,9 @@ TAIL = """
 ## Adding a function
 
 1. A row in `src/devlib/math.def` and in `src/ir/ops.def`; `dev_NAME_f32` and `dev_NAME_f64` in the
-   headers of its group (`math_`, `elementary_`, `trig_`, `hyperbolic_` and `_f32.h`, `_f64.h`). No
-   branches, no loops, no tables: `bits.h` says what is allowed. Coefficients by a new row in
-   `tools/fit_minimax.py`.
+   headers of its group (`math_`, `elementary_`, `trig_`, `hyperbolic_`, `gamma_`
+   and `_f32.h`, `_f64.h`). No branches, no loops, no tables: `bits.h` says what is allowed.
+   Coefficients by a new row in `tools/fit_minimax.py`.
 2. A line in the group's `loops_*.c` that makes its loops (`UNARY_BOTH(NAME)`).
 3. Its reference in `tests/unit/devlib_test.c` (`reference`), `tests/python/devlib_lib.py`
    (`REFERENCE`, `samples`) and `tests/differential/ir_eval.py` (`DEVICE`), its special values in

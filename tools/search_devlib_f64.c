@@ -2,6 +2,7 @@
 // points a region: far more than mpmath can do. Prints "name region-low region-high ulp input".
 // tools/measure_devlib.py --full compiles and runs it (argument: points a region).
 #include "devlib/elementary_f64.h"
+#include "devlib/gamma_f64.h"
 #include "devlib/hyperbolic_f64.h"
 #include "devlib/trig_f64.h"
 
@@ -107,6 +108,16 @@ int main(int count, char **words) {
     SEARCH(erfc, -6, 0.7);
     SEARCH(erfc, 0.65, 3);
     SEARCH(erfc, 3, 26);
+    SEARCH(tgamma, 0, 3);
+    SEARCH(tgamma, 3, 30);
+    SEARCH(tgamma, 24, 171);
+    SEARCH(tgamma, -24, 0);
+    SEARCH(tgamma, -170, -24);
+    SEARCH(lgamma, 0, 3);
+    SEARCH(lgamma, 3, 30);
+    SEARCH(lgamma, 1.99, 2.01);
+    SEARCH(lgamma, 0.99, 1.01);
+    SEARCH(lgamma, 24, 1e5);
     SEARCH(asin, -1, 1);
     SEARCH(acos, -1, 1);
     SEARCH(atan, -3, 3);

@@ -264,11 +264,8 @@ DEV_FN float dev_expm1_f32(float x) {
 
 // ---- log1p ----
 
-// log((1 + x + xl) * 2^up), x > -1 and finite, xl below an ulp of x
-DEV_FN float dev_log1p_sum_f32(float x, float xl, float up) {
-    float u = 1.0f + x;
-    float v = u - 1.0f;
-    float c = (1.0f - (u - v)) + (x - v) + xl; // u + c = 1 + x + xl
+// log((u + c) * 2^up), u > 0 normal and finite, c small beside it; where u is near 1, u + c = 1 + x + xl
+DEV_FN float dev_log_two_f32(float u, float c, float x, float xl, float up) {
     uint32_t k = dev_bits_f32(u) - 0x3f2aaaabu;
     int32_t n = (int32_t)k >> 23;
     float e = (float)n;
@@ -280,6 +277,14 @@ DEV_FN float dev_log1p_sum_f32(float x, float xl, float up) {
     // log(1 + t + d) = log(1 + t) + d / (1 + t) and a bit
     float w = dev_log_rest_f32(t) + dev_fma_f32(-t, dev_fma_f32(-t, d, d), d);
     return dev_log_sum_f32(e + up, t, w);
+}
+
+// log((1 + x + xl) * 2^up), x > -1 and finite, xl below an ulp of x
+DEV_FN float dev_log1p_sum_f32(float x, float xl, float up) {
+    float u = 1.0f + x;
+    float v = u - 1.0f;
+    float c = (1.0f - (u - v)) + (x - v) + xl; // u + c = 1 + x + xl
+    return dev_log_two_f32(u, c, x, xl, up);
 }
 
 DEV_FN float dev_log1p_f32(float x) {

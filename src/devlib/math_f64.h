@@ -344,11 +344,8 @@ DEV_FN double dev_expm1_f64(double x) {
 
 // ---- log1p ----
 
-// log((1 + x + xl) * 2^up), x > -1 and finite, xl below an ulp of x
-DEV_FN double dev_log1p_sum_f64(double x, double xl, double up) {
-    double u = 1.0 + x;
-    double v = u - 1.0;
-    double c = (1.0 - (u - v)) + (x - v) + xl; // u + c = 1 + x + xl
+// log((u + c) * 2^up), u > 0 normal and finite, c small beside it; where u is near 1, u + c = 1 + x + xl
+DEV_FN double dev_log_two_f64(double u, double c, double x, double xl, double up) {
     double e;
     double t = dev_log_split_f64(u, &e);
     // c / 2^e, in two steps because 2^-e may be denormal
@@ -358,6 +355,14 @@ DEV_FN double dev_log1p_sum_f64(double x, double xl, double up) {
     d = e == 0.0 ? xl : d;
     // log(1 + t + d) = log(1 + t) + d / (1 + t) and a bit
     return dev_log_sum_f64(e + up, t, dev_fma_f64(-t, dev_fma_f64(-t, d, d), d));
+}
+
+// log((1 + x + xl) * 2^up), x > -1 and finite, xl below an ulp of x
+DEV_FN double dev_log1p_sum_f64(double x, double xl, double up) {
+    double u = 1.0 + x;
+    double v = u - 1.0;
+    double c = (1.0 - (u - v)) + (x - v) + xl; // u + c = 1 + x + xl
+    return dev_log_two_f64(u, c, x, xl, up);
 }
 
 DEV_FN double dev_log1p_f64(double x) {

@@ -216,6 +216,8 @@ DEVICE = {
     "tanh": math.tanh, "erf": math.erf, "pow": math.pow, "cbrt": math.cbrt,
     "asinh": math.asinh, "acosh": math.acosh, "erfc": math.erfc,
     "atanh": lambda x: math.copysign(math.inf, x) if abs(x) == 1 else math.atanh(x),
+    "tgamma": lambda x: math.copysign(math.inf, x) if x == 0 else math.gamma(x),
+    "lgamma": lambda x: math.inf if x <= 0 and x == math.floor(x) else math.lgamma(x),
     "sinpi": sinpi, "cospi": lambda x: 0.0 + sinpi(0.5 - abs(math.fmod(x, 2))),
     "rsqrt": over(math.sqrt, math.inf), "hypot": math.hypot,
 }  # fmt: skip

@@ -50,6 +50,9 @@ def test_device_function(op, kind):
         plain = np.isfinite(want) & (want != 0)
         same = (want == got) & (np.signbit(want) == np.signbit(got))
         assert (same | np.isnan(want) & np.isnan(got))[~plain].all(), (a[~plain], want, got)
-        ulp = np.spacing(np.abs(want[plain]))
+        size = np.abs(want[plain])
+        if op == "lgamma":  # Python's is absolutely right, not relatively, where it is small
+            size = np.maximum(size, 4)
+        ulp = np.spacing(size.astype(dtype))
         apart = np.abs(got[plain].astype("f8") - want[plain].astype("f8"))
         assert (apart <= 3 * ulp).all(), (a[plain], b[plain], want[plain], got[plain])

@@ -99,6 +99,11 @@ def _within_one(f):
     return lambda x: f(x) if abs(x) <= 1 else mp.nan
 
 
+def _pole(f, at_minus_integers):
+    """f, with its value at the negative integers."""
+    return lambda x: at_minus_integers if x < 0 and x == mp.floor(x) else f(x)
+
+
 def _odd(f):
     """f of the size, with the sign of the argument."""
     return lambda x: mp.sign(x) * f(abs(x)) if x == x else x
@@ -124,6 +129,8 @@ REFERENCE = {
     "acosh": lambda x: mp.acosh(x) if x >= 1 else mp.nan,
     "atanh": _within_one(mp.atanh),
     "erfc": mp.erfc,
+    "tgamma": _pole(mp.gamma, mp.nan),
+    "lgamma": _pole(lambda x: mp.log(abs(mp.gamma(x))) if x < 1e3 else mp.loggamma(x), mp.inf),
     "sinpi": mp.sinpi,
     "cospi": mp.cospi,
     "expm1": mp.expm1,
@@ -205,6 +212,8 @@ def samples(name, dtype, n, rng):
         "acosh": [(1, 1.1), (1, 4), (1, 1e30)],
         "atanh": [(-1, 1), (0.1, 0.2), (0.999, 1)],
         "erfc": [(-6, 6), (0.6, 0.9), (-0.7, 0.7), (0, 10 if dtype == np.float32 else 27)],
+        "tgamma": [(0, 3), (3, 30), (-10, 0), (0, 35 if dtype == np.float32 else 171)],
+        "lgamma": [(0, 3), (0.99, 1.01), (1.99, 2.01), (3, 30), (0, 1e30), (0, 1e-30)],
         "sinpi": [(-2, 2), (0.7, 0.8), (-1e5, 1e5)],
         "cospi": [(-2, 2), (0.7, 0.8), (-1e5, 1e5)],
         "cbrt": [(-8, 8), (-1e30, 1e30), (0, 1e-37 if dtype == np.float32 else 1e-307)],

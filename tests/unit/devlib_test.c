@@ -166,6 +166,8 @@ static double reference(const char *name, double x) {
     REF(acosh)
     REF(atanh)
     REF(erfc)
+    REF(tgamma)
+    REF(lgamma)
     NAMED(sinpi, "sinpi")
     NAMED(cospi, "cospi")
     NAMED(ten_to, "exp10")
