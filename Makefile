@@ -20,6 +20,10 @@ SELECT = $(if $(T),$(if $(findstring /,$(T)),$(T),tests -k "$(T)"),tests)
 # The C compiler's own copy of the sanitizer's library, loaded before the (uninstrumented) Python.
 ASAN_LIB = $(shell $${CC:-cc} -print-file-name=libasan.so)
 
+SANITIZED = PYTHONPATH="$(CURDIR)/build-asan/python" SIMT_SANITIZE=1 LD_PRELOAD="$(ASAN_LIB)" \
+    ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 \
+    UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1 PYTHONMALLOC=malloc $(PY)
+
 .PHONY: run test check bench build format coverage install clean \
         check-format check-lint check-static check-layers check-size check-wheel check-docs check-sanitize
 
@@ -81,15 +85,14 @@ check-wheel: .venv/.ready
 check-docs: build
 	PYTHONPATH="$(CURDIR)/python" $(PY) $(PYTEST) -m exhaustive tests/python/test_add_an_op.py
 
+# The quick tests, and PyTorch's recorded answers.
 check-sanitize: .venv/.ready
 	@[ -f build-asan/build.ninja ] || .venv/bin/meson setup build-asan \
 	    -Db_sanitize=address,undefined -Db_lundef=false >/dev/null
 	@$(NINJA) -C build-asan --quiet
 	@$(PY) tools/link_core.py build-asan --tree
-	PYTHONPATH="$(CURDIR)/build-asan/python" SIMT_SANITIZE=1 LD_PRELOAD="$(ASAN_LIB)" \
-	    ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 \
-	    UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1 PYTHONMALLOC=malloc \
-	    $(PY) $(PYTEST) -m "not slow and not exhaustive" $(SELECT)
+	$(SANITIZED) $(PYTEST) -m "not slow and not exhaustive" $(SELECT)
+	$(if $(T),,$(SANITIZED) $(PYTEST) -m "slow and not exhaustive" tests/conformance)
 
 format: .venv/.ready-check
 	@$(if $(C_FILES),.venv/bin/clang-format -i $(C_FILES),true)

@@ -572,3 +572,27 @@ def test_two_continues_with_different_uniform_values():
   store %1011, %1010"""
     (out,) = run(kernel([P], body), 1, 64, [np.zeros(64, np.int32)])
     assert (out == np.where(np.arange(64) % 2 == 0, 0, sum(range(0, 20, 2)))).all()
+
+
+def test_carried_value_that_starts_as_a_thread_index_of_a_row():
+    """for x in range(tid.x, n, 2): out[x] += 1, in blocks of two rows."""
+    body = """
+  %1: i32 = loop @0 (%2: i32 = %102) {
+    %3: i32 = const 7
+    %4: i1 = lt.s %2, %3
+    if @1 %4 {
+      br @1
+    } else {
+      br @0 %2
+    }
+    %5: i64 = sext %2
+    %6: i64 = mul %5, %106
+    %7: ptr.global = ptradd %0, %6
+    %8: i32 = atomic.add %7, %111
+    %9: i32 = add %2, %112
+    continue @0 %9
+  }
+"""
+    out = np.zeros(7, np.int32)
+    (out,) = run(kernel([P], body), (1, 1, 1), (2, 3, 1), [out])
+    np.testing.assert_array_equal(out, np.full(7, 3))

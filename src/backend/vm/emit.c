@@ -215,14 +215,15 @@ static bool fixed_vector(const vm_value *v) {
 static void place_steps(emitter *e, vm_value *v) {
     const ir_inst *in = v->value->inst;
     int64_t known[3] = {v->steps.x, v->steps.y, v->steps.z};
-    if (v->stride != VM_ROWS || in == NULL) return;
-    const vm_value *a = in->nargs > 0 ? vm_value_of(e->p, in->args[0]) : NULL;
-    const vm_value *b = in->nargs > 1 ? vm_value_of(e->p, in->args[1]) : NULL;
+    if (v->stride != VM_ROWS) return;
+    const vm_value *a = in != NULL && in->nargs > 0 ? vm_value_of(e->p, in->args[0]) : NULL;
+    const vm_value *b = in != NULL && in->nargs > 1 ? vm_value_of(e->p, in->args[1]) : NULL;
     for (int d = 0; d < 3; d++) {
         if (v->fixed_steps) {
             v->step[d] = known[d] != 0 ? constant_cell(e, (uint64_t)known[d]) : 0;
             continue;
         }
+        if (in == NULL) continue; /* values passed between regions have fixed steps or none */
         uint32_t sa = step_entry(e, a, d), sb = step_entry(e, b, d);
         bool alone = in->op != IR_MUL && sb == 0;
         if (in->op == IR_ADD || in->op == IR_PTRADD) alone |= sa == 0;

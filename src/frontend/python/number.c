@@ -9,14 +9,9 @@
 static ir_value *first(const py_val *v) { return v->v != NULL ? v->v[0] : NULL; }
 static ir_value *second(const py_val *v) { return v->v != NULL ? v->v[1] : NULL; }
 
-/* The 64-bit type in which integers (and bools) meet; F64 when none holds both. */
+/* The 64-bit type in which integers (and bools) meet: unsigned only when both are. */
 static py_scalar int_common(py_scalar a, py_scalar b) {
-    bool ua = py_scalar_is_unsigned(a), ub = py_scalar_is_unsigned(b);
-    if (ua && ub) return PY_S_U64;
-    if (!ua && !ub) return PY_S_I64;
-    py_scalar u = ua ? a : b, other = ua ? b : a;
-    if (other == PY_S_BOOL) return PY_S_U64;
-    return u == PY_S_U64 ? PY_S_F64 : PY_S_I64;
+    return py_scalar_is_unsigned(a) && py_scalar_is_unsigned(b) ? PY_S_U64 : PY_S_I64;
 }
 
 static bool is_integral(py_scalar s) { return s == PY_S_BOOL || py_scalar_is_int(s); }
@@ -390,9 +385,7 @@ bool py_binary(py_ctx *c, const py_node *at, py_operator op, const py_val *a, co
     if ((is_bit_operator(op) || is_shift(op)) && !integral) return no_operator(c, at, op, a, b);
     py_scalar type = arithmetic_type(s, t);
     if (is_shift(op)) type = py_scalar_is_unsigned(s) ? PY_S_U64 : PY_S_I64;
-    if (is_bit_operator(op) && type == PY_S_F64) type = PY_S_I64;
     if (op == PY_DIV && integral) type = PY_S_F64;
-    if (op == PY_POW && integral && type == PY_S_F64) type = PY_S_I64;
     if (op == PY_POW && py_scalar_is_float(s) && is_integral(t)) type = s;
     if (py_scalar_is_complex(type)) return complex_binary(c, at, op, a, b, type, out);
     if (py_scalar_is_float(type)) return float_binary(c, at, op, a, b, type, out);

@@ -20,7 +20,7 @@ class Intrinsic:
         return f"<{self._simt_intrinsic}: for kernels>"
 
     def __reduce__(self):
-        return (Intrinsic, (self._simt_intrinsic,))
+        return self._simt_intrinsic.partition(".")[2]
 
 
 class Dim3(Intrinsic):
@@ -31,17 +31,13 @@ class Dim3(Intrinsic):
         self.x, self.y, self.z = (Intrinsic(f"{name}.{axis}") for axis in "xyz")
 
 
-class Group:
+class Group(Intrinsic):
     """A namespace of intrinsics: cuda.atomic, cuda.shared."""
 
     def __init__(self, name, members):
-        self._simt_group = name
-        self.__name__ = name.rpartition(".")[2]
+        super().__init__(name)
         for member in members:
             setattr(self, member, Intrinsic(f"{name}.{member}"))
-
-    def __repr__(self):
-        return f"<{self._simt_group}: for kernels>"
 
 
 threadIdx, blockIdx, blockDim, gridDim = (
