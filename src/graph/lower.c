@@ -13,6 +13,7 @@
 #include <string.h>
 
 #define BLOCK_THREADS  1024
+#define LONG_SIZE      (1 << 18)
 #define TURNED_THREADS 256
 #define TILED_INNER    96 /* inner dimensions of at least this length are tiled */
 
@@ -302,15 +303,17 @@ void lower_emit_point(lowering *l, ir_builder *b, const lower_point *point, ir_v
 
 /* ---- elementwise layouts ---- */
 
-static uint32_t threads_for(int64_t size) {
-    uint32_t threads = 16;
-    while (threads < BLOCK_THREADS && threads < size) threads *= 2;
+/* Long arrays in longer blocks, which cost less; intermediate values must stay in the first-level cache. */
+static uint32_t threads_for(const lowering *l, int64_t size) {
+    uint32_t threads = 16, most = BLOCK_THREADS;
+    if (size >= LONG_SIZE && l->nnodes <= 8) most *= l->nnodes <= 3 ? 4 : 2;
+    while (threads < most && threads < size) threads *= 2;
     return threads;
 }
 
 /* flat and split: thread = element. */
 static simt_status lower_by_element(lowering *l, int64_t size) {
-    uint32_t threads = threads_for(size);
+    uint32_t threads = threads_for(l, size);
     uint64_t blocks = ((uint64_t)size + threads - 1) / threads;
     uint32_t size_arg = lower_add_arg(l, IR_I64, (graph_arg){GRAPH_ARG_CONST, 0, -1, size});
     lower_add_params(l);

@@ -18,7 +18,7 @@
 #define OUTER_CHUNK  512
 #define SHORT_LENGTH 128  /* INNER_LANES: the same order */
 #define SHORT_WORK   2048 /* unrolled elements x nodes at most */
-#define UNROLL       4
+#define UNROLL_WORK  96   /* elements x nodes of one round of a loop, between 4 and 16 elements */
 #define FOLD_THREADS 256
 #define OUTER_TILED  24 /* results from which a block is a piece of a row of them */
 
@@ -132,23 +132,43 @@ static void accumulate(reducing *r, ir_builder *b, const lower_point *kept, ir_v
     unpack(r, loop->results, acc);
 }
 
-/* `count` single steps as unrolled rounds and the rest; constant counts leave out what is empty. */
+/* Elements of a round: a power of two. */
+static int unroll_of(const reducing *r) {
+    int unroll = 4;
+    while (unroll < 16 && unroll * 2 * r->l->nnodes <= UNROLL_WORK) unroll *= 2;
+    return unroll;
+}
+
+/* The `count` elements from start on, one after the other. */
+static void accumulate_flat(reducing *r, ir_builder *b, const lower_point *kept, ir_value *start,
+                            int64_t count, int64_t step, accumulators *acc) {
+    accumulators *next = new_accumulators(r);
+    for (int64_t i = 0; i < count && !r->l->f->failed; i++) {
+        elements(r, b, kept, i ? add(b, start, lower_i64(b, i * step)) : start, next);
+        step_on(r, b, acc, next);
+    }
+}
+
+/* `count` single steps: rounds of several, and the rest. A constant count (or -1) needs fewer loops. */
 static void accumulate_all(reducing *r, ir_builder *b, const lower_point *kept, ir_value *start,
                            ir_value *count, int64_t constant_count, int64_t step,
                            accumulators *acc) {
-    ir_value *rounds, *rest;
-    if (constant_count >= 0) {
-        rounds = lower_i64(b, constant_count / UNROLL);
-        rest = lower_i64(b, constant_count % UNROLL);
-    } else {
-        rounds = ir_binary(b, IR_SHR_U, count, lower_i64(b, 2));
-        rest = ir_binary(b, IR_AND, count, lower_i64(b, UNROLL - 1));
+    int64_t unroll = unroll_of(r), most_flat = 2 * unroll - 1;
+    if (constant_count >= 0 && constant_count <= most_flat) {
+        accumulate_flat(r, b, kept, start, constant_count, step, acc);
+        return;
     }
-    if (constant_count < 0 || constant_count >= UNROLL)
-        accumulate(r, b, kept, start, rounds, step, UNROLL, acc);
-    if (constant_count == 0 || (constant_count > 0 && constant_count % UNROLL == 0)) return;
-    ir_value *from = add(b, start, mul(b, rounds, UNROLL * step));
-    accumulate(r, b, kept, from, rest, step, 1, acc);
+    if (constant_count >= 0) {
+        int64_t rounds = constant_count / unroll;
+        accumulate(r, b, kept, start, lower_i64(b, rounds), step, (int)unroll, acc);
+        ir_value *from = add(b, start, lower_i64(b, rounds * unroll * step));
+        accumulate_flat(r, b, kept, from, constant_count % unroll, step, acc);
+        return;
+    }
+    ir_value *rounds = ir_binary(b, IR_DIV_U, count, lower_i64(b, unroll));
+    ir_value *rest = ir_binary(b, IR_AND, count, lower_i64(b, unroll - 1));
+    accumulate(r, b, kept, start, rounds, step, (int)unroll, acc);
+    accumulate(r, b, kept, add(b, start, mul(b, rounds, unroll * step)), rest, step, 1, acc);
 }
 
 static ir_value *param(const reducing *r, uint32_t arg) { return &r->l->f->body.params[arg]; }
