@@ -1,7 +1,8 @@
 """Measures the device math library and writes docs/devlib.md: largest errors in ulp, and the time
 of one element. Needs the development build (ninja -C build).
 
-usage: python tools/measure_devlib.py [--full]     --full: every float32 (a quarter of an hour)
+usage: python tools/measure_devlib.py [--full | --stride N]
+       --full: every float32 (more than an hour); --stride: each N-th (101: two minutes)
        python tools/measure_devlib.py --sweep NAME [STRIDE]     only prints one float32 sweep
 """
 
@@ -140,11 +141,10 @@ def times(dev, name, isas):
     return out
 
 
-def main(full):
+def main(stride):
     dev = devlib_lib.Devlib(devlib_lib.find())
-    stride = 1 if full else 101
-    points = POINTS if full else POINTS // 100
-    which = "every float32" if full else f"each {stride}th float32"
+    points = POINTS // 100 if stride > 100 else POINTS // 10 if stride > 1 else POINTS
+    which = "every float32" if stride == 1 else f"each {stride}th float32"
     text = HEAD.replace("{how}", HOW.format(which=which, points=points))
     search = search_f64(points)
     for name, (_, _, b32, b64) in dev.rows.items():
@@ -173,4 +173,5 @@ if __name__ == "__main__":
     if sys.argv[1:2] == ["--sweep"]:
         sweep(sys.argv[2], int(sys.argv[3]) if len(sys.argv) > 3 else 1)
     else:
-        main("--full" in sys.argv)
+        at = sys.argv.index("--stride") + 1 if "--stride" in sys.argv else 0
+        main(1 if "--full" in sys.argv else int(sys.argv[at]) if at else 101)

@@ -47,7 +47,13 @@ simt_status tensor_binary(array_op op, const tensor_operand in[2], tensor **out)
     X(exp2, EXP2) X(expm1, EXPM1) X(log, LOG) X(log2, LOG2) X(log10, LOG10) X(log1p, LOG1P)   \
         X(sqrt, SQRT) X(rsqrt, RSQRT) X(square, SQUARE) X(reciprocal, RECIPROCAL) X(sin, SIN) \
             X(cos, COS) X(tan, TAN) X(tanh, TANH) X(erf, ERF) X(floor, FLOOR) X(ceil, CEIL)   \
-                X(trunc, TRUNC) X(fix, TRUNC) X(sigmoid, SIGMOID) X(relu, RELU)
+                X(trunc, TRUNC) X(fix, TRUNC) X(sigmoid, SIGMOID) X(relu, RELU)      \
+                    X(asin, ARCSIN) X(arcsin, ARCSIN) X(acos, ARCCOS) X(arccos, ARCCOS)        \
+                        X(atan, ARCTAN) X(arctan, ARCTAN) X(sinh, SINH) X(cosh, COSH)          \
+                            X(asinh, ARCSINH) X(arcsinh, ARCSINH) X(acosh, ARCCOSH)            \
+                                X(arccosh, ARCCOSH) X(atanh, ARCTANH) X(arctanh, ARCTANH)      \
+                                    X(erfc, ERFC) X(lgamma, LGAMMA) X(digamma, DIGAMMA)        \
+                                        X(sinc, SINC)
 #define TEST_OPS(X) \
     X(isnan, ISNAN) \
     X(isinf, ISINF) X(isfinite, ISFINITE) X(signbit, SIGNBIT) X(logical_not, LOGICAL_NOT)
@@ -210,7 +216,9 @@ static PyObject *binary_inplace(array_op op, PyObject *x, PyObject *y, const cha
                     X(logical_or, LOGICAL_OR) X(logical_xor, LOGICAL_XOR)                     \
                         X(bitwise_and, BITWISE_AND) X(bitwise_or, BITWISE_OR)                 \
                             X(bitwise_xor, BITWISE_XOR) X(bitwise_left_shift, LEFT_SHIFT)     \
-                                X(bitwise_right_shift, RIGHT_SHIFT) X(copysign, COPYSIGN)
+                                X(bitwise_right_shift, RIGHT_SHIFT) X(copysign, COPYSIGN) \
+                                    X(atan2, ARCTAN2) X(arctan2, ARCTAN2) X(hypot, HYPOT)     \
+                                        X(nextafter, NEXTAFTER)
 /* clang-format on */
 
 #define X(name, op)                                                                         \
@@ -223,6 +231,16 @@ static PyObject *binary_inplace(array_op op, PyObject *x, PyObject *y, const cha
     TENSOR_METHOD(name##_, op_##name##_)
 BINARY_OPS(X)
 #undef X
+
+/* PyTorch has these not in place */
+static PyObject *op_logaddexp(PyObject **v) {
+    return binary(OP_LOGADDEXP, v[0], v[1], "logaddexp");
+}
+static PyObject *op_logaddexp2(PyObject **v) {
+    return binary(OP_LOGADDEXP2, v[0], v[1], "logaddexp2");
+}
+TENSOR_OP(logaddexp, op_logaddexp, 2, 2, "input", "other")
+TENSOR_OP(logaddexp2, op_logaddexp2, 2, 2, "input", "other")
 
 /* add and subtract know alpha */
 static PyObject *add_alpha(PyObject **v, double sign, bool inplace, const char *name) {
@@ -534,6 +552,8 @@ PyMethodDef tensor_math_methods[] = {
     METHOD_ENTRY(add_),
     METHOD_ENTRY(sub),
     METHOD_ENTRY(sub_),
+    METHOD_ENTRY(logaddexp),
+    METHOD_ENTRY(logaddexp2),
     METHOD_ENTRY(subtract),
     METHOD_ENTRY(div),
     METHOD_ENTRY(div_),
@@ -572,6 +592,8 @@ PyMethodDef tensor_math_functions[] = {
     FUNCTION_ENTRY(bitwise_not),
     FUNCTION_ENTRY(add),
     FUNCTION_ENTRY(sub),
+    FUNCTION_ENTRY(logaddexp),
+    FUNCTION_ENTRY(logaddexp2),
     FUNCTION_ENTRY(subtract),
     FUNCTION_ENTRY(div),
     FUNCTION_ENTRY(divide),

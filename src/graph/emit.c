@@ -210,6 +210,26 @@ static const spelling one_op[ARRAY_OP_COUNT] = {
     [OP_COS] = {IR_COS, NONE, NONE, NONE},
     [OP_TANH] = {IR_TANH, NONE, NONE, NONE},
     [OP_ERF] = {IR_ERF, NONE, NONE, NONE},
+    [OP_EXP2] = {IR_EXP2, NONE, NONE, NONE},
+    [OP_LOG2] = {IR_LOG2, NONE, NONE, NONE},
+    [OP_LOG10] = {IR_LOG10, NONE, NONE, NONE},
+    [OP_RSQRT] = {IR_RSQRT, NONE, NONE, NONE},
+    [OP_CBRT] = {IR_CBRT, NONE, NONE, NONE},
+    [OP_HYPOT] = {IR_HYPOT, NONE, NONE, NONE},
+    [OP_TAN] = {IR_TAN, NONE, NONE, NONE},
+    [OP_ARCSIN] = {IR_ASIN, NONE, NONE, NONE},
+    [OP_ARCCOS] = {IR_ACOS, NONE, NONE, NONE},
+    [OP_ARCTAN] = {IR_ATAN, NONE, NONE, NONE},
+    [OP_ARCTAN2] = {IR_ATAN2, NONE, NONE, NONE},
+    [OP_SINH] = {IR_SINH, NONE, NONE, NONE},
+    [OP_COSH] = {IR_COSH, NONE, NONE, NONE},
+    [OP_ARCSINH] = {IR_ASINH, NONE, NONE, NONE},
+    [OP_ARCCOSH] = {IR_ACOSH, NONE, NONE, NONE},
+    [OP_ARCTANH] = {IR_ATANH, NONE, NONE, NONE},
+    [OP_ERFC] = {IR_ERFC, NONE, NONE, NONE},
+    [OP_LGAMMA] = {IR_LGAMMA, NONE, NONE, NONE},
+    [OP_NEXTAFTER] = {IR_NEXTAFTER, NONE, NONE, NONE},
+    [OP_FREXP_FRACTION] = {IR_FREXP_FRACTION, NONE, NONE, NONE},
 };
 
 static ir_op rounding_op(array_op op) {
@@ -250,6 +270,8 @@ static ir_value *emit_primitive(ir_builder *b, array_op op, dtype dt, ir_value *
     case OP_ISFINITE: return infinite(b, op, dt, a[0]);
     case OP_SIGNBIT: return sign_bit(b, dt, a[0]);
     case OP_WHERE: return ir_select(b, a[0], a[1], a[2]);
+    case OP_FREXP_EXPONENT:
+        return ir_cast(b, IR_SITOFP, emit_type(dt), ir_unary(b, IR_FREXP_EXPONENT, a[0]));
     default: break;
     }
     spelling w = one_op[op];

@@ -83,6 +83,7 @@ def test_binary_rows(name):
 
 UNARY = [
     "negative positive absolute sign square reciprocal exp exp2 expm1 log log2 log10 log1p sqrt",
+    "arcsin arccos arctan sinh cosh arcsinh arccosh arctanh cbrt",
     "sin cos tan tanh floor ceil rint trunc isnan isinf isfinite signbit logical_not invert",
 ]
 
@@ -102,7 +103,9 @@ def test_unary_rows(name):
                     g(cp.array(x))
                 continue
         rtol = 0.0
-        if name in "exp exp2 expm1 log log2 log10 log1p sin cos tan tanh reciprocal".split():
+        if name in UNARY[1].split() or name in (
+            "exp exp2 expm1 log log2 log10 log1p sin cos tan tanh reciprocal".split()
+        ):
             rtol = {2: 2e-3, 4: 1e-6}.get(want.dtype.itemsize, 1e-14)
         if name in ("sin", "cos", "tan"):
             x, want = x[:15], want[:15]
@@ -110,6 +113,40 @@ def test_unary_rows(name):
             same(g(cp.array(x)), want, rtol, 1e-7 if dt == np.float16 else 0.0)
         except AssertionError as e:
             raise AssertionError(f"{name} {np.dtype(dt)}: {e}") from None
+
+
+@pytest.mark.parametrize("name", ["hypot", "arctan2", "logaddexp", "logaddexp2", "nextafter"])
+def test_two_floats(name):
+    f, g = getattr(np, name), getattr(cp, name)
+    for dt in [*INTS, *FLOATS]:
+        x = edge_values(dt)
+        a, b = (v.ravel().copy() for v in np.meshgrid(x, x))
+        with np.errstate(all="ignore"):
+            want = f(a, b)
+        if name == "nextafter" and want.dtype == np.float16:
+            with pytest.raises(TypeError):
+                g(cp.array(a), cp.array(b))
+            continue
+        rtol = {2: 2e-3, 4: 2e-6}.get(want.dtype.itemsize, 1e-14)
+        close = {2: 1e-2, 4: 1e-6}.get(want.dtype.itemsize, 1e-15) if name[:3] == "log" else 0.0
+        same(g(cp.array(a), cp.array(b)), want, 0.0 if name == "nextafter" else rtol, close)
+
+
+def test_sinc():
+    x = np.linspace(-4, 4, 33)
+    same(cp.sinc(cp.array(x)), np.sinc(x), 1e-14, 1e-16)
+    same(cp.sinc(cp.array(x, "f4")), np.sinc(x.astype("f4")), 1e-5, 1e-7)
+
+
+@pytest.mark.parametrize("dt", [np.float32, np.float64])
+def test_parts_of_numbers(dt):
+    x = edge_values(dt)
+    for got, want in zip(cp.frexp(cp.array(x)), np.frexp(x), strict=True):
+        same(got, np.where(np.isfinite(x), want, 0 if want.dtype == "i4" else x).astype(want.dtype))
+    for got, want in zip(cp.modf(cp.array(x)), np.modf(x), strict=True):
+        same(got, want)
+    n = np.arange(-40, 40, dtype="i4")
+    same(cp.ldexp(cp.array(x[:1] + dt(1.5)), cp.array(n)), np.ldexp(x[:1] + dt(1.5), n))
 
 
 def test_power():

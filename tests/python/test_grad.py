@@ -90,8 +90,12 @@ def test_row(row):
             wave(6, scale=0.1, shift=-0.5),
             wave(6, start=1.0, scale=0.1, shift=0.7),
         ]
-    if name in ("relu", "absolute", "tanh", "sigmoid", "softplus", "gelu", "erf", "sign"):
+    if name in ("relu", "absolute", "tanh", "sigmoid", "softplus", "gelu", "erf", "erfc", "sign"):
         operands[0] = wave(6, scale=1.5)
+    if name in ("arcsin", "arccos", "arctanh"):
+        operands[0] = wave(6, scale=0.8)
+    if name == "arccosh":
+        operands[0] = wave(6, scale=0.6, shift=2.0)
     scalars = (0.3, 0.8, 0.1)
     operands = operands[:arity]
     live = [i for i in range(arity) if formulas[i] != "" and operands[i].is_floating_point()]

@@ -90,20 +90,20 @@ from ._math import (  # noqa: F401
     average,
     clip,
     compress,
-    cosh,
     count_nonzero,
     cumsum,
     deg2rad,
     diff,
     dot,
     flatnonzero,
-    hypot,
+    frexp,
     indices,
     inner,
     isclose,
     kron,
-    logaddexp,
+    ldexp,
     matmul,
+    modf,
     nan_to_num,
     nanmean,
     nansum,
@@ -114,7 +114,6 @@ from ._math import (  # noqa: F401
     rad2deg,
     reciprocal,
     shape,
-    sinh,
     size,
     take,
     tensordot,
@@ -137,7 +136,8 @@ _UFUNCS = """add subtract multiply divide floor_divide remainder fmod power nega
 absolute sign square maximum minimum fmax fmin exp exp2 expm1 log log2 log10 log1p sqrt
 sin cos tan tanh floor ceil rint trunc equal not_equal less less_equal greater greater_equal isnan
 isinf isfinite signbit logical_and logical_or logical_xor logical_not bitwise_and bitwise_or
-bitwise_xor invert left_shift right_shift copysign rsqrt"""
+bitwise_xor invert left_shift right_shift copysign rsqrt cbrt hypot logaddexp logaddexp2 arcsin
+arccos arctan arctan2 sinh cosh arcsinh arccosh arctanh sinc nextafter"""
 _REDUCTIONS = "sum prod max min any all argmax argmin mean var std"
 _ALIASES = {
     "true_divide": "divide",
@@ -154,6 +154,13 @@ _ALIASES = {
     "row_stack": "vstack",
     "concat": "concatenate",
     "permute_dims": "transpose",
+    "asin": "arcsin",
+    "acos": "arccos",
+    "atan": "arctan",
+    "atan2": "arctan2",
+    "asinh": "arcsinh",
+    "acosh": "arccosh",
+    "atanh": "arctanh",
     "bitwise_left_shift": "left_shift",
     "bitwise_right_shift": "right_shift",
 }

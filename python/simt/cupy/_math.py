@@ -5,8 +5,7 @@ from simt._core import arange, ndarray
 from simt.cupy._creation import asarray
 from simt.cupy._manipulation import moveaxis
 
-_absolute, _add, _where = _core.ew_absolute, _core.ew_add, _core.ew_where
-_exp, _log1p, _maximum, _sqrt = _core.ew_exp, _core.ew_log1p, _core.ew_maximum, _core.ew_sqrt
+_absolute, _where = _core.ew_absolute, _core.ew_where
 
 
 def where(condition, x=None, y=None):
@@ -33,22 +32,25 @@ def reciprocal(x, /, out=None, **kwargs):
     return _core.ew_multiply(whole, _absolute(whole) == 1, out, **kwargs)
 
 
-def sinh(x):
-    e = _core.ew_expm1(x)
-    return (e + e / (e + 1)) * 0.5
+def frexp(x):
+    """x as (fraction, exponent): x = fraction * 2**exponent, the fraction in [0.5, 1)."""
+    return _core.ew_frexp_fraction(x), _core.ew_frexp_exponent(x).astype("int32")
 
 
-def cosh(x):
-    e = _exp(_absolute(x))
-    return (e + 1 / e) * 0.5
+def ldexp(x1, x2):
+    """x1 * 2**x2, by way of two powers, so that neither is out of range."""
+    x1, x2 = asarray(x1), asarray(x2)
+    half = _core.ew_right_shift(x2, 1)
+    kind = x1.dtype if x1.dtype.kind == "f" else "float64"
+    first, rest = (_core.ew_exp2(n.astype(kind)) for n in (half, x2 - half))
+    return x1 * first * rest
 
 
-def hypot(x1, x2):
-    return _sqrt(_core.ew_square(x1) + _core.ew_square(x2))
-
-
-def logaddexp(x1, x2):
-    return _maximum(x1, x2) + _log1p(_exp(-_absolute(_core.ew_subtract(x1, x2))))
+def modf(x):
+    """x as (fractional part, integral part), both with its sign."""
+    whole = _core.ew_trunc(x)
+    part = _where(_core.ew_isinf(x), 0, _core.ew_subtract(x, whole))
+    return _core.ew_copysign(part, x), whole
 
 
 def deg2rad(x):

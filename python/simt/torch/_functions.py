@@ -11,6 +11,8 @@ __all__ = [
     "diag",
     "einsum",
     "equal",
+    "frexp",
+    "ldexp",
     "finfo",
     "iinfo",
     "is_nonzero",
@@ -85,6 +87,28 @@ def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
 
 def allclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
     return bool(isclose(input, other, rtol, atol, equal_nan).all())
+
+
+def ldexp(input, other):
+    """input * 2**other, as PyTorch by the power (which may be out of range)."""
+    return _C.mul(input, _C.exp2(other))
+
+
+class _Frexp(tuple):
+    __slots__ = ()
+    mantissa = property(lambda self: self[0])
+    exponent = property(lambda self: self[1])
+
+    def __repr__(self):
+        return f"torch.return_types.frexp(\nmantissa={self[0]},\nexponent={self[1]})"
+
+
+def frexp(input):
+    """(mantissa, exponent): input = mantissa * 2**exponent, 0.5 <= |mantissa| < 1."""
+    if not input.is_floating_point():
+        raise RuntimeError("torch.frexp() only supports floating-point dtypes")
+    exponent = _C._elementwise("frexp_exponent", (input.detach(),), ())
+    return _Frexp((_C._elementwise("frexp_fraction", (input,), ()), exponent.to(_C.int32)))
 
 
 def outer(input, vec2):
