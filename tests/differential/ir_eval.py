@@ -1,8 +1,8 @@
 """A scalar evaluator of printed IR: one thread at a time, Python integers and NumPy scalars.
 
 Written from ops.def alone; shares no code with the library. run(text, grid, block, args)
-changes the byte buffers among args. It knows no barriers and no atomics; device functions are
-those of Python, so they are right to a few units in the last place.
+changes the byte buffers among args. A thread runs until it waits (ir_sync.py), which makes it a
+generator. Device functions are those of Python, so they are right to a few units in the last place.
 """
 
 import math
@@ -10,6 +10,7 @@ import re
 from fractions import Fraction
 
 import numpy as np
+from ir_sync import WAITS, WARP, run_together
 
 BITS = {"i1": 1, "i8": 8, "i16": 16, "i32": 32, "i64": 64, "f16": 16, "f32": 32, "f64": 64}
 FLOAT = {"f16": np.float16, "f32": np.float32, "f64": np.float64}
@@ -297,11 +298,31 @@ class Jump(Exception):
         self.op, self.label, self.values = op, label, values
 
 
-class Thread:
-    """The values of one thread."""
+def updated(op, kind, old, new, third=None):
+    """What an atomic operation stores."""
+    if op == "exch":
+        return new
+    if op == "cas":
+        return third if old == new else old
+    if op == "inc":
+        return 0 if old >= new else old + 1
+    if op == "dec":
+        return new if old == 0 or old > new else old - 1
+    if op == "fadd":
+        return old + new
+    if op in ("fmin", "fmax"):
+        return pick_extreme(op + ".num", old, new)
+    if op in ("fmin.ord", "fmax.ord"):
+        return new if (new < old if op == "fmin.ord" else new > old) else old
+    return int_binary(op, old, new, BITS[kind]) & ((1 << BITS[kind]) - 1)
 
-    def __init__(self, specials, memory, values, types):
+
+class Thread:
+    """The values of one thread. `shared`: the buffers of its block's shared memory, by value name."""
+
+    def __init__(self, specials, memory, values, types, shared):
         self.specials, self.memory, self.values, self.types = specials, memory, values, types
+        self.shared = shared
 
     def set(self, name, kind, value):
         """Defines a value; integers are kept unsigned."""
@@ -309,15 +330,21 @@ class Thread:
         self.values[name] = value & ((1 << BITS[kind]) - 1) if kind[0] == "i" else value
 
     def run(self, body):
-        """Runs a region up to the jump that ends it."""
+        """Runs a region up to the jump that ends it; yields (op, operands, type) where it waits."""
         for inst in body:
             if inst.op in ("br", "continue", "return"):
                 raise Jump(inst.op, inst.label, [self.values[a] for a in inst.args])
             if inst.regions:
-                self.construct(inst)
+                yield from self.construct(inst)
             elif inst.op == "store":
                 self.store(inst)
-            else:
+            elif inst.op in WAITS:
+                args = [self.values[a] for a in inst.args]
+                kind = self.types[inst.args[0]] if inst.args else None
+                result = yield inst.op, args, kind
+                for name, kind in inst.results:
+                    self.set(name, kind, result)
+            elif inst.op != "fence":
                 name, kind = inst.results[0]
                 self.set(name, kind, self.compute(inst, kind))
 
@@ -329,7 +356,7 @@ class Thread:
             for (name, kind), value in zip(inst.params, given):
                 self.set(name, kind, value)
             try:
-                self.run(inst.regions[which])
+                yield from self.run(inst.regions[which])
             except Jump as jump:
                 if jump.label != inst.label or jump.op == "return":
                     raise
@@ -342,8 +369,12 @@ class Thread:
 
     def store(self, inst):
         """Writes the bytes of a value."""
-        (buffer, offset), value = (self.values[a] for a in inst.args)
-        kind = self.types[inst.args[1]]
+        pointer, value = (self.values[a] for a in inst.args)
+        self.write(pointer, self.types[inst.args[1]], value)
+
+    def write(self, pointer, kind, value):
+        """Puts a value into memory."""
+        buffer, offset = pointer
         if kind[0] == "i":
             value = UINT[max(BITS[kind], 8)](value)
         raw = value.tobytes()
@@ -356,6 +387,21 @@ class Thread:
         return (
             np.frombuffer(raw, FLOAT[kind])[0] if kind[0] == "f" else int.from_bytes(raw, "little")
         )
+
+    def alloc(self, inst, kind, count):
+        """Shared memory is made by the block's first thread that comes."""
+        made = self.shared if kind == "ptr.shared" else {}
+        name = inst.results[0][0]
+        if name not in made:
+            self.memory.append(np.zeros(count, np.uint8))
+            made[name] = (len(self.memory) - 1, 0)
+        return made[name]
+
+    def atomic(self, op, args, kind):
+        """The old value; threads act one after the other."""
+        old = self.load(args[0], kind)
+        self.write(args[0], kind, updated(op.split(".", 1)[1], kind, old, *args[1:]))
+        return old
 
     def constant(self, kind, bits):
         """The value with these bits."""
@@ -370,8 +416,12 @@ class Thread:
             return self.constant(kind, int(inst.rest.split()[0]))
         if op == "special":
             return self.specials[inst.rest.split()[0]]
+        if op == "alloc":
+            return self.alloc(inst, kind, int(inst.rest.split()[0]))
         args = [self.values[a] for a in inst.args]
         first = self.types[inst.args[0]]
+        if op.startswith("atomic"):
+            return self.atomic(op, args, kind)
         if op == "load":
             return self.load(args[0], kind)
         if op == "ptradd":
@@ -435,16 +485,24 @@ def run(text, grid, block, args, trace=None):
             memory.append(arg)
         else:
             first[name] = FLOAT[kind](arg) if kind[0] == "f" else arg & ((1 << BITS[kind]) - 1)
+    threads = []
+    for b in range(grid):
+        shared = {}
+        for t in range(block):
+            specials = dict.fromkeys(("tid.y", "tid.z", "ctaid.y", "ctaid.z"), 0)
+            specials.update(dict.fromkeys(("ntid.y", "ntid.z", "nctaid.y", "nctaid.z"), 1))
+            specials.update({"tid.x": t, "ctaid.x": b, "ntid.x": block, "nctaid.x": grid})
+            specials["laneid"] = t % WARP
+            threads.append(Thread(specials, memory, dict(first), dict(types), shared))
     with np.errstate(all="ignore"):
-        for b in range(grid):
-            for t in range(block):
-                specials = dict.fromkeys(("tid.y", "tid.z", "ctaid.y", "ctaid.z"), 0)
-                specials.update(dict.fromkeys(("ntid.y", "ntid.z", "nctaid.y", "nctaid.z"), 1))
-                specials.update({"tid.x": t, "ctaid.x": b, "ntid.x": block, "nctaid.x": grid})
-                thread = Thread(specials, memory, dict(first), dict(types))
-                try:
-                    thread.run(body)
-                except Jump as jump:
-                    assert jump.op == "return"
-                if trace is not None:
-                    trace.append(thread.values)
+        run_together(threads, [ended(thread, body) for thread in threads], block)
+    if trace is not None:
+        trace.extend(thread.values for thread in threads)
+
+
+def ended(thread, body):
+    """The run of a thread to its return."""
+    try:
+        yield from thread.run(body)
+    except Jump as jump:
+        assert jump.op == "return"

@@ -1,6 +1,6 @@
 """Random programs of the IR in printed form, for differential tests.
 
-generate(seed) -> Program. Deterministic; every program is valid, ends, and has no races: a thread
+generate(seed), generate_waiting(seed) -> Program. Deterministic; every program is valid, ends, and has no races: a thread
 reads the shared input and reads and writes only its own stretch of the output. The bits of NaNs are
 never looked at (no bitcast of floats, no sign taken from a float).
 
@@ -296,7 +296,15 @@ class _Writer:
             else:
                 self.straight()
 
+    def phases(self):
+        """What stands between the start and the end."""
+        self.body(0, self.size)
+
+    def begin(self):
+        """Comes first, where all threads are together."""
+
     def kernel(self):
+        self.begin()
         block = self.new("i32", "special ctaid.x")
         threads = self.new("i32", "special ntid.x", False)
         before = self.new("i32", f"mul {block}, {threads}", False)
@@ -312,7 +320,7 @@ class _Writer:
             self.new(kind, f"load {pointer}")
         self.new("i1", f"lt.s {thread}, {self.use('i32')}")
         self.new("i1", f"flt {self.use('f64')}, {self.use('f64')}")
-        self.body(0, self.size)
+        self.phases()
         for kind in INTS + FLOATS:  # something of each type is always seen
             self.slots.append(kind)
             offset = self.const("i64", (len(self.slots) - 1) * SLOT_BYTES)
@@ -323,6 +331,176 @@ class _Writer:
         text = "\n".join([head, *self.lines, "}"]) + "\n"
         text = text.replace("STRETCH", str(SLOT_BYTES * len(self.slots)))
         return Program(text, self.slots)
+
+
+class _Waiter(_Writer):
+    """Phases of random code between barriers, exchanges, atomics and warp operations.
+
+    Shared memory: a cell of 8 bytes per thread, and COUNTERS cells for atomics; what a phase reads was
+    written before a barrier. Atomics whose old values are used stand between barriers, so that the
+    threads of a block act in ascending order.
+    """
+
+    COUNTERS = 4
+
+    def __init__(self, seed, size, alone):
+        super().__init__(seed, size)
+        self.alone = alone
+
+    def begin(self):
+        tid = self.new("i32", "special tid.x", False)
+        self.threads = self.new("i32", "special ntid.x", False)
+        self.eight = self.const("i64", 8)
+        self.cells = self.new("ptr.shared", "alloc 1024", False)
+        self.counters = self.new("ptr.shared", f"alloc {8 * self.COUNTERS}", False)
+        self.tid = tid
+        self.mine = self.cell(tid)
+        self.full = self.const("i32", 0xFFFFFFFF)
+        self.width = self.const("i32", 32)
+        zero = self.const("i64", 0)
+        self.put(f"store {self.mine}, {zero}")
+        self.reset(zero)
+        self.new("i32", "special laneid")
+        self.put("barrier")
+        if self.alone:  # makes each thread a gang of its own
+            self.poll()
+
+    def poll(self):
+        loop, label = self.next_label, self.next_label + 1
+        self.next_label += 2
+        self.put(f"loop @{loop} () {{")
+        one = self.const("i32", 1)
+        load = self.new("i32", f"load volatile.block {self.mine}", False)
+        done = self.new("i1", f"ne {load}, {one}", False)
+        self.put(f"if @{label} {done} {{\nbr @{loop}\n}} else {{\nbr @{label}\n}}")
+        self.put(f"continue @{loop}\n}}")
+        self.scope = [v for v in self.scope if v[0] != one]
+
+    def reset(self, value):
+        """All counters, by every thread alike."""
+        for k in range(self.COUNTERS):
+            self.put(f"store {self.cell(self.const('i32', k), self.counters)}, {value}")
+
+    def cell(self, index, base=None):
+        """The address of a cell; index: an i32 in range."""
+        wide = self.new("i64", f"zext {index}", False)
+        offset = self.new("i64", f"mul {wide}, {self.eight}", False)
+        return self.new("ptr.shared", f"ptradd {base or self.cells}, {offset}", False)
+
+    def other_thread(self):
+        """The number of some thread of the block, in terms of the caller's."""
+        by = self.const("i32", self.random.randrange(64))
+        return self.new("i32", f"rem.u {self.new('i32', f'add {self.tid}, {by}')}, {self.threads}")
+
+    def exchange(self):
+        """A value through shared memory."""
+        kind = self.random.choice(INTS + FLOATS)
+        self.put(f"store {self.mine}, {self.use(kind)}")
+        self.put("barrier")
+        for _ in range(2):
+            self.new(kind, f"load {self.cell(self.other_thread())}")
+        self.put("barrier")
+
+    def vote(self):
+        """Barriers that count."""
+        op = self.random.choice(("count", "and", "or"))
+        self.new("i32", f"barrier.{op} {self.use('i32')}")
+
+    def count(self):
+        """Atomics on a few cells, all of one type: the cells hold what was left there."""
+        pick = self.random
+        op = pick.choice(("add and or xor min.s max.s min.u max.u exch cas inc dec "
+                          "fadd fmin fmax fmin.ord fmax.ord").split())  # fmt: skip
+        kind = pick.choice(("f32", "f64") if op[0] == "f" else ("i32", "i64"))
+        few = self.const("i32", self.COUNTERS - 1)
+        place = self.cell(self.new("i32", f"and {self.use('i32')}, {few}"), self.counters)
+        values = [self.use(kind) for _ in range(1 + (op == "cas"))]
+        self.put("barrier")
+        if op[0] == "f":  # ordinary numbers to start from
+            self.reset(self.const(kind, 0))
+            self.put("barrier")
+        self.new(kind, f"atomic.{op} {place}, " + ", ".join(values))
+        self.put("barrier")
+        self.new(kind, f"load {place}")
+        self.put("barrier")
+
+    def warp(self, mask=None):
+        """A warp operation; without a mask, of all lanes."""
+        pick = self.random
+        mask = mask or self.full
+        which = pick.randrange(6)
+        if which < 3:
+            kind = pick.choice(INTS + FLOATS)
+            width = self.const("i32", pick.choice((1, 4, 8, 16, 32, 32, 32)))
+            op = pick.choice(("idx", "up", "down", "bfly"))
+            by = self.const("i32", pick.randrange(32)) if pick.random() < 0.5 else self.new(
+                "i32", f"and {self.use('i32')}, {self.const('i32', 31)}")  # fmt: skip
+            self.new(kind, f"shfl.{op} {self.use(kind)}, {by}, {mask}, {width}")
+        elif which == 3:
+            self.new("i1", f"vote.{pick.choice(('all', 'any', 'eq'))} {self.use('i1')}, {mask}")
+        elif which == 4:
+            self.new("i32", f"ballot {self.use('i1')}, {mask}")
+        else:
+            kind = pick.choice(INTS)
+            self.new("i32", f"match.{pick.choice(('any', 'all'))} {self.use(kind)}, {mask}")
+
+    def some_lanes(self):
+        """Warp operations of the lanes that take a branch."""
+        cond = self.use("i1")
+        mask = self.new("i32", f"ballot {cond}, {self.full}")
+        label = self.next_label
+        self.next_label += 1
+        names, types = self.results(2)
+        self.put(f"{self.head(names, types)}if @{label} {cond} {{")
+        scope = self.open()
+        for _ in range(self.random.randrange(1, 3)):
+            self.warp(mask)
+        self.put(f"syncwarp {mask}")
+        self.put(f"br @{label}{self.values(types)}")
+        self.close(scope, "} else {")
+        scope = self.open()
+        self.put(f"br @{label}{self.values(types)}")
+        self.close(scope)
+        self.scope += zip(names, types)
+
+    def together(self, count):
+        """Code where all threads that have not returned stand together."""
+        for _ in range(count):
+            what = self.random.choice((self.exchange, self.vote, self.count, self.warp,
+                                       self.warp, self.some_lanes, self.repeat))  # fmt: skip
+            what()
+            self.body(1, self.random.randrange(1, 5))
+
+    def repeat(self):
+        """A loop of which all threads run the same rounds."""
+        if self.depth > 2:
+            return
+        kind = self.random.choice(INTS + FLOATS)
+        limit, start = self.const("i32", self.random.randrange(4)), self.const("i32", 0)
+        label, counter, value = self.next_label, self.next_value, self.next_value + 1
+        result = self.next_value + 2
+        self.next_label += 1
+        self.next_value += 3
+        self.put(f"%{result}: {kind} = loop @{label} "
+                 f"(%{counter}: i32 = {start}, %{value}: {kind} = {self.use(kind)}) {{")  # fmt: skip
+        scope = self.open()
+        self.scope += [(f"%{counter}", "i32"), (f"%{value}", kind)]
+        self.guard(label, f"%{counter}", limit, [kind])
+        self.together(self.random.randrange(1, 3))
+        step = self.new("i32", f"add %{counter}, {self.const('i32', 1)}", False)
+        self.put(f"continue @{label} {step}, {self.use(kind)}")
+        self.close(scope)
+        self.scope.append((f"%{result}", kind))
+
+    def phases(self):
+        self.together(self.size)
+        self.put("barrier")
+        self.new("i64", f"load {self.mine}")
+
+
+def generate_waiting(seed, size=4, alone=False):
+    """A random program whose threads exchange values; alone: each thread is a gang in the vm."""
+    return _Waiter(seed, size, alone).kernel()
 
 
 def generate(seed, size=30):

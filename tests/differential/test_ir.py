@@ -7,19 +7,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from ir_eval import run
-from ir_gen import INPUT_BYTES, generate
+from ir_gen import INPUT_BYTES, generate, generate_waiting
 from simt import _core
 
 GRID, BLOCK = 2, 5
 KINDS = {"i8": "u1", "i16": "u2", "i32": "u4", "i64": "u8", "f16": "f2", "f32": "f4", "f64": "f8"}
 
 
-def inputs(seed, program):
+def inputs(seed, program, threads=GRID * BLOCK):
     """Output bytes, input bytes and scalars of a launch."""
     rng = np.random.default_rng(seed)
     data = rng.integers(0, 256, INPUT_BYTES, np.uint8)
     data[: INPUT_BYTES // 2].view(np.float64)[:] = rng.standard_normal(INPUT_BYTES // 16)
-    out = np.zeros(GRID * BLOCK * program.bytes_per_thread, np.uint8)
+    out = np.zeros(threads * program.bytes_per_thread, np.uint8)
     return [out, data, int(rng.integers(-100, 100)), float(np.float32(rng.standard_normal()))]
 
 
@@ -54,6 +54,31 @@ def check(seed, size=30):
 @settings(max_examples=int(os.environ.get("SIMT_IR_EXAMPLES", "60")), deadline=None)
 def test_vm_and_optimiser_against_the_evaluator(seed):
     check(seed)
+
+
+def check_waiting(seed, size=4):
+    """Threads that exchange values, in gangs of a block and of one."""
+    for alone in (False, True):
+        program = generate_waiting(seed, size, alone)
+        block = (1, 7, 32, 40, 64)[seed % 5]
+        want = inputs(seed, program, 2 * block)
+        run(program.text, 2, block, want)
+        for options in ({"optimize": False}, {"optimize": True}, {"max_budget": 5}):
+            got = inputs(seed, program, 2 * block)
+            _core.ir_run(program.text, 2, block, got, **options)
+            assert not differences(program, got[0], want[0]), (seed, alone, options)
+
+
+@given(st.integers(0, 2**32))
+@settings(max_examples=int(os.environ.get("SIMT_IR_EXAMPLES", "60")) // 4, deadline=None)
+def test_threads_that_wait_for_each_other(seed):
+    check_waiting(seed)
+
+
+@pytest.mark.slow
+def test_many_that_wait():
+    for seed in range(500):
+        check_waiting(seed, 6)
 
 
 @pytest.mark.slow
