@@ -318,7 +318,7 @@ def updated(op, kind, old, new, third=None):
 
 
 class Thread:
-    """The values of one thread. `shared`: the buffers of its block's shared memory, by value name."""
+    """The values of one thread. shared: its block's shared memory, buffers by value name."""
 
     def __init__(self, specials, memory, values, types, shared):
         self.specials, self.memory, self.values, self.types = specials, memory, values, types

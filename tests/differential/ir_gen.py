@@ -1,8 +1,9 @@
 """Random programs of the IR in printed form, for differential tests.
 
-generate(seed), generate_waiting(seed) -> Program. Deterministic; every program is valid, ends, and has no races: a thread
+generate(seed) -> Program. Deterministic; every program is valid, ends, and has no races: a thread
 reads the shared input and reads and writes only its own stretch of the output. The bits of NaNs are
 never looked at (no bitcast of floats, no sign taken from a float).
+generate_waiting(seed): threads also exchange values, at barriers and in warps.
 
 Parameters of the kernel: output, input (INPUT_BYTES of any bytes), an i32, an f32.
 """
@@ -336,8 +337,8 @@ class _Writer:
 class _Waiter(_Writer):
     """Phases of random code between barriers, exchanges, atomics and warp operations.
 
-    Shared memory: a cell of 8 bytes per thread, and COUNTERS cells for atomics; what a phase reads was
-    written before a barrier. Atomics whose old values are used stand between barriers, so that the
+    Shared memory: a cell of 8 bytes per thread, and COUNTERS cells for atomics; what a phase reads
+    was written before a barrier. Atomics whose old values are used stand between barriers, so that the
     threads of a block act in ascending order.
     """
 
@@ -481,8 +482,8 @@ class _Waiter(_Writer):
         result = self.next_value + 2
         self.next_label += 1
         self.next_value += 3
-        self.put(f"%{result}: {kind} = loop @{label} "
-                 f"(%{counter}: i32 = {start}, %{value}: {kind} = {self.use(kind)}) {{")  # fmt: skip
+        carried = f"%{counter}: i32 = {start}, %{value}: {kind} = {self.use(kind)}"
+        self.put(f"%{result}: {kind} = loop @{label} ({carried}) {{")
         scope = self.open()
         self.scope += [(f"%{counter}", "i32"), (f"%{value}", kind)]
         self.guard(label, f"%{counter}", limit, [kind])

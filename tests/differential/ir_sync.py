@@ -1,14 +1,15 @@
 """Threads of the scalar evaluator that wait: barriers, warp operations, grid.sync.
 
 run_together(threads, runs, block): runs are generators, one per thread in flat order, that yield
-(op, operands, type of the first operand) where they wait and are sent the operation's result. A thread
-that has ended counts as arrived everywhere, and lends no value. Written from ops.def alone.
+(op, operands, type of the first operand) where they wait and are sent the operation's result. A
+thread that has ended counts as arrived everywhere, and lends no value. Written from ops.def alone.
 """
 
 WARP = 32
 BARRIERS = ("barrier", "barrier.count", "barrier.and", "barrier.or")
 WAITS = (
-    *BARRIERS, "grid.sync", "syncwarp", "activemask", "shfl.idx", "shfl.up", "shfl.down", "shfl.bfly",
+    *BARRIERS, "grid.sync", "syncwarp", "activemask",
+    "shfl.idx", "shfl.up", "shfl.down", "shfl.bfly",
     "vote.all", "vote.any", "vote.eq", "ballot", "match.any", "match.all",
 )  # fmt: skip
 
