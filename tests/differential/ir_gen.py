@@ -338,8 +338,8 @@ class _Waiter(_Writer):
     """Phases of random code between barriers, exchanges, atomics and warp operations.
 
     Shared memory: a cell of 8 bytes per thread, and COUNTERS cells for atomics; what a phase reads
-    was written before a barrier. Atomics whose old values are used stand between barriers, so that the
-    threads of a block act in ascending order.
+    was written before a barrier. Atomics whose old values are used stand between barriers: the
+    threads of a block then act in ascending order.
     """
 
     COUNTERS = 4

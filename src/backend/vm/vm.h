@@ -10,7 +10,8 @@
  * gang.c    the size of gangs: spin loops, and operations that meet from different places
  * shape.c   which values are scalars, and their stride; which constructs diverge
  * plan.c    positions, lifetimes, forwarding, slots in the frame
- * emit.c    IR to vm_inst
+ * place.c   where values live
+ * emit.c    IR to vm_inst: control (emit_ops.c: the rest)
  * print.c   the listing of SIMT_DUMP=asm
  * exec.c    runs them for one gang
  * turns.c   frames, and the turns of a block's gangs
