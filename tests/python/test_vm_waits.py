@@ -299,3 +299,35 @@ def test_interrupt(body):
                              threads=threads)  # fmt: skip
             assert time.perf_counter() - sent[0] < 0.3
             timer.join()
+
+
+LEADER = """
+  %1000: i1 = eq %102, %110
+  if @0 %1000 {{
+    {spin}
+    br @0
+  }} else {{
+    br @0
+  }}
+  {after}"""
+
+
+@pytest.mark.parametrize(
+    ("after", "gangs"),
+    [
+        ("barrier", 1),
+        ("%1001: i32 = load %0", 1),
+        ("%1001: i1 = eq %102, %113\n if @3 %1001 {\n store volatile.device %0, %111\n br @3\n"
+         "} else {\nbr @3\n}", 64),
+        ("%1001: i32 = atomic.add %0, %102", 64),
+        ("block @3 {\n if @4 %1000 {\n br @3\n} else {\n br @4\n}\n barrier\n br @3\n}\n"
+         "store %0, %111", 64),
+    ],
+)  # fmt: skip
+def test_one_thread_waits_while_the_others(after, gangs):
+    """A gang is the block only where nobody in the block can be what its first thread waits for."""
+    text = kernel([P], LEADER.format(spin=spin(1, "load volatile.device %0"), after=after))
+    assert f" {gangs} gangs of " in _core.ir_listing(text, 64).splitlines()[0]
+    flag = np.array([int(gangs == 1 or "block" in after)], np.int32)
+    for _ in launch(text[text.index("%1000:") : text.rindex("return")], [P], 3, 64, [flag]):
+        pass

@@ -9,7 +9,7 @@ FULL = "%900: i32 = const 4294967295\n  %901: i32 = const 32\n"
 # waits for a flag that is up: gangs of one thread
 ALONE = """
   loop @0 () {
-    %902: i32 = load volatile.device %0
+    %902: i32 = atomic.add %0, %110
     %903: i1 = eq %902, %110
     if @1 %903 {
       continue @0

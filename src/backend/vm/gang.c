@@ -2,6 +2,8 @@
  *
  * All of the block, unless threads wait for each other otherwise than at a barrier all come to: in a
  * spin loop, or at operations of the same kind on both sides of an `if` that they take differently.
+ * A spin loop is no reason where nobody in the block can be what it waits for: all threads go through it
+ * together, or one thread alone while the others have nothing to write before the next barrier.
  * A loop spins when a way out of it hangs on an atomic or on a load that others change. For plain loads
  * that is so where a round can end with nothing changed that decides on the way out or on an address.
  */
@@ -196,6 +198,76 @@ static bool meets_from_both_sides(const vm_plan *p) {
     return false;
 }
 
+/* ---- spin loops that wait for other blocks only ---- */
+
+/* The axes of the block along which a condition leaves one place, a bit each. */
+static unsigned axes_fixed(const vm_plan *p, const ir_value *cond) {
+    const ir_inst *in = cond->inst;
+    if (in == NULL) return 0;
+    if (in->op == IR_AND) return axes_fixed(p, in->args[0]) | axes_fixed(p, in->args[1]);
+    if (in->op != IR_EQ || ir_type_bits(in->args[0]->type) < 32) return 0;
+    const vm_value *a = vm_value_of(p, in->args[0]), *b = vm_value_of(p, in->args[1]);
+    if (a->stride == 0) a = vm_value_of(p, in->args[1]), b = vm_value_of(p, in->args[0]);
+    if (b->stride != 0 || a->stride == VM_VARYING) return 0;
+    if (a->stride != VM_ROWS) return a->stride > -32768 && a->stride < 32768 ? 7 : 0;
+    if (!a->fixed_steps) return 0;
+    const int64_t steps[3] = {a->steps.x, a->steps.y, a->steps.z};
+    unsigned grows = 0;
+    for (int d = 0; d < 3; d++) grows |= (unsigned)(steps[d] != 0) << d;
+    return (grows & (grows - 1)) == 0 ? grows : 0;
+}
+
+typedef enum scan { SCAN_ON, SCAN_BARRIER, SCAN_WRITES } scan;
+
+/* What comes first from `in` on to the end of its region, or to `end`: a barrier, something that other
+ * threads may see (or a jump that makes it unclear), or neither. */
+static scan scan_from(const ir_inst *in, const ir_inst *end) {
+    for (; in != NULL && in != end; in = in->next) {
+        const ir_op_info *info = &ir_op_table[in->op];
+        if (ir_op_is_barrier(in->op)) return SCAN_BARRIER;
+        if ((info->writes && in->op != IR_FAULT) || info->convergent) return SCAN_WRITES;
+        if (in->regions[0] != NULL && vm_node_of(in)->escapes) return SCAN_WRITES;
+        for (int r = 0; r < 2 && in->regions[r] != NULL; r++)
+            if (scan_from(in->regions[r]->first, NULL) == SCAN_WRITES) return SCAN_WRITES;
+    }
+    return SCAN_ON;
+}
+
+/* Threads that are past `in`, while others are inside, write nothing before a barrier or their end. */
+static bool others_only_wait(const ir_inst *in) {
+    for (;;) {
+        const ir_inst *owner = in->parent->owner;
+        scan s = scan_from(in->next, NULL);
+        if (s != SCAN_ON || owner == NULL) return s != SCAN_WRITES;
+        if (owner->op == IR_LOOP && scan_from(owner->regions[0]->first, in) == SCAN_WRITES)
+            return false;
+        in = owner;
+    }
+}
+
+static bool waits_for_other_blocks(const vm_plan *p, const vm_node *loop) {
+    unsigned fixed = 0, axes = 0;
+    bool together = loop->calm;
+    const ir_inst *in = loop->inst;
+    for (const ir_inst *o = in->parent->owner; o != NULL; in = o, o = o->parent->owner) {
+        bool sides = o->op == IR_IF && vm_node_of(o)->vector_if;
+        if (!sides && vm_node_of(o)->calm) continue;
+        together = false;
+        if (!others_only_wait(o)) return false;
+        if (!sides || in->parent != o->regions[0]) continue;
+        fixed |= axes_fixed(p, o->args[0]);
+        if (scan_from(o->regions[1]->first, NULL) == SCAN_WRITES) return false;
+    }
+    for (int d = 0; d < 3; d++) axes |= (unsigned)(p->block[d] > 1) << d;
+    return together || (axes & ~fixed) == 0;
+}
+
+static bool all_wait_for_other_blocks(const vm_plan *p) {
+    for (uint32_t i = 0; i < p->nnodes; i++)
+        if (p->nodes[i].spin && !waits_for_other_blocks(p, &p->nodes[i])) return false;
+    return true;
+}
+
 static bool has_convergent(const vm_plan *p) {
     for (uint32_t i = 0; i < p->nnodes; i++) {
         ir_op op = p->nodes[i].inst->op;
@@ -210,9 +282,11 @@ bool vm_plan_gangs(vm_plan *p) {
                .decides = ARENA_ARRAY(p->mem, bool, p->nvalues + 1)};
     if (s.tainted == NULL || s.decides == NULL) return false;
     find_spin_loops(&s);
-    p->lanes = p->has_spin ? 1 : p->threads;
+    p->lanes = p->threads;
     vm_plan_shapes(p);
-    if (p->lanes == 1 || !has_convergent(p) || !meets_from_both_sides(p)) return true;
+    if (p->lanes == 1) return true;
+    bool alone = p->has_spin && !all_wait_for_other_blocks(p);
+    if (!alone && (!has_convergent(p) || !meets_from_both_sides(p))) return true;
     p->lanes = 1;
     p->used_small_grid = false;
     vm_plan_shapes(p);
