@@ -88,6 +88,10 @@ static void order_operands(ir_inst *inst) {
     inst->args[1] = swap;
 }
 
+/* Compares are cheaper made again than kept for a region inside: there it is often the rare case, and
+ * where only an `if` looks at one, a back end need not compute it for each thread. */
+static bool is_compare(ir_op op) { return op >= IR_EQ && op <= IR_FLE; }
+
 static void visit(table *t, ir_region *region) {
     uint32_t start = t->count;
     for (ir_inst *inst = region->first, *next; inst; inst = next) {
@@ -98,7 +102,7 @@ static void visit(table *t, ir_region *region) {
         if ((info->pure && inst->op != IR_ALLOC) || plain_load) {
             order_operands(inst);
             ir_inst *same = find_or_add(t, inst);
-            if (same) {
+            if (same && (same->parent == region || !is_compare(inst->op))) {
                 opt_forward(inst->results, same->results);
                 ir_inst_remove(inst);
             }

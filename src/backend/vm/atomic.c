@@ -123,6 +123,59 @@ FLOATING(f64, uint64_t, double, get_f64, put_f64)
 FLOATING(f16, uint16_t, float, half_to_float, float_to_half)
 FLOATING(bf16, uint16_t, float, bfloat_to_float, float_to_bfloat)
 
+/* ---- frequent sums, without the step's choices ---- */
+
+#define SHARED_SUM(name, T)                                                             \
+    static void name(const vm_atomic *x, void **entry, const uint8_t *mask, size_t n) { \
+        const uint64_t *address = entry[x->address];                                    \
+        const T *b = entry[x->b];                                                       \
+        T *d = entry[x->dst];                                                           \
+        size_t step = x->b_scalar ? 0 : 1;                                              \
+        for (size_t i = 0; i < n; i++) {                                                \
+            if (mask != NULL && mask[i] == 0) continue;                                 \
+            T *to = (T *)(x->gather ? address[i] : *address + (uint64_t)x->stride * i); \
+            T old = *to;                                                                \
+            *to = old + b[i * step];                                                    \
+            d[i] = old;                                                                 \
+        }                                                                               \
+    }
+SHARED_SUM(shared_sum_u32, uint32_t)
+SHARED_SUM(shared_sum_u64, uint64_t)
+SHARED_SUM(shared_sum_f32, float)
+SHARED_SUM(shared_sum_f64, double)
+
+/* All lanes add to one place: one addition of their sum, from which each lane's old value follows. */
+#define ONE_PLACE_SUM(name, T)                                                          \
+    static void name(const vm_atomic *x, void **entry, const uint8_t *mask, size_t n) { \
+        T *to = *(T **)entry[x->address], *d = entry[x->dst], sum = 0;                  \
+        const T *b = entry[x->b];                                                       \
+        size_t step = x->b_scalar ? 0 : 1;                                              \
+        for (size_t i = 0; i < n; i++)                                                  \
+            if (mask == NULL || mask[i] != 0) sum += b[i * step];                       \
+        T old = __atomic_fetch_add(to, sum, __ATOMIC_SEQ_CST);                          \
+        for (size_t i = 0; i < n; i++) {                                                \
+            T by = b[i * step];                                                         \
+            if (mask != NULL && mask[i] == 0) continue;                                 \
+            d[i] = old;                                                                 \
+            old += by;                                                                  \
+        }                                                                               \
+    }
+ONE_PLACE_SUM(one_place_sum_u32, uint32_t)
+ONE_PLACE_SUM(one_place_sum_u64, uint64_t)
+
+vm_atomic_run vm_atomic_shortcut(const vm_atomic *x) {
+    if (x->one) return NULL;
+    bool one_place = !x->gather && x->stride == 0 && !x->shared;
+    if (x->op == IR_ATOMIC_ADD && one_place)
+        return x->type == VM_I32 ? one_place_sum_u32 : x->type == VM_I64 ? one_place_sum_u64 : NULL;
+    if (!x->shared) return NULL;
+    if (x->op == IR_ATOMIC_ADD)
+        return x->type == VM_I32 ? shared_sum_u32 : x->type == VM_I64 ? shared_sum_u64 : NULL;
+    if (x->op == IR_ATOMIC_FADD)
+        return x->type == VM_F32 ? shared_sum_f32 : x->type == VM_F64 ? shared_sum_f64 : NULL;
+    return NULL;
+}
+
 #define LANES(T, step)                                              \
     do {                                                            \
         T *d = entry[x->dst];                                       \
@@ -132,6 +185,10 @@ FLOATING(bf16, uint16_t, float, bfloat_to_float, float_to_bfloat)
 
 void vm_atomic_exec(const vm_atomic *x, void **entry, const uint8_t *mask, size_t n) {
     lane_access l = {.x = x, .entry = entry};
+    if (x->shortcut != NULL) {
+        x->shortcut(x, entry, mask, n);
+        return;
+    }
     switch (x->type) {
     case VM_I8:
     case VM_I1: LANES(uint8_t, step_uint8_t); break;

@@ -268,6 +268,7 @@ static void emit_atomic(vm_emitter *e, const ir_inst *in) {
         operand c = operand_of(e, in->args[2], e->c->lanes == 1);
         x->c = c.entry, x->c_scalar = c.one;
     }
+    x->shortcut = vm_atomic_shortcut(x);
     vm_add(e, VM_ATOMIC)->imm = e->c->natomics++;
     vm_add_cost(e, 100, true);
 }

@@ -46,14 +46,16 @@ typedef struct vm_inst {
 } vm_inst;
 
 /* address: lane i at *address + i * stride, or address[i] when `gather`; operands: step 0 or size */
-typedef struct vm_atomic {
+typedef struct vm_atomic vm_atomic;
+typedef void (*vm_atomic_run)(const vm_atomic *x, void **entry, const uint8_t *mask, size_t n);
+struct vm_atomic {
     ir_op op;
     vm_type type;
     uint32_t dst, address, b, c;
     int64_t stride;
     bool gather, b_scalar, c_scalar, shared, one; /* one: a gang of one lane */
-} vm_atomic;
-typedef void (*vm_atomic_run)(const vm_atomic *x, void **entry, const uint8_t *mask, size_t n);
+    vm_atomic_run shortcut;                       /* or NULL */
+};
 
 /* operands: value (also the predicate), lane, mask, width; 0 where the operation has none */
 typedef struct vm_warp {
@@ -196,6 +198,7 @@ static inline size_t vm_align64(size_t n) { return (n + 63) & ~(size_t)63; }
 static inline vm_gang *vm_gang_of(const vm_code *c, vm_frame *f, uint32_t i) {
     return (vm_gang *)((char *)f + vm_align64(sizeof(vm_frame)) + c->gang_bytes * i);
 }
+vm_atomic_run vm_atomic_shortcut(const vm_atomic *x);
 void vm_atomic_exec(const vm_atomic *x, void **entry, const uint8_t *mask, size_t n);
 
 /* ---- analyses ---- */
