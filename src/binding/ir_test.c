@@ -2,10 +2,12 @@
  *
  * ir_check(text, passes="") -> the printed text after the named passes ("fold,cse"; "all"
  * is the pipeline), verified before the first and after each. ir_hash(text) -> int.
- * ir_uniform(text, block=(0, 0, 0)) -> one string per value: "uniform", "varying" or "linear K".
+ * ir_uniform(text, block=(1024, 1, 1)) -> one string per value: "uniform", "linear K", "rows X Y Z" (steps
+ * along the axes), "run time" or "varying".
  */
 #include "binding/binding.h"
 
+#include "ir/shape.h"
 #include "opt/opt.h"
 
 #include <string.h>
@@ -84,13 +86,21 @@ static PyObject *ir_hash_of(PyObject *self, PyObject *args) {
     return PyLong_FromUnsignedLongLong(hash);
 }
 
-static PyObject *describe(const opt_uniformity *u, uint32_t count) {
+static PyObject *describe_one(const ir_shape *s, const uint32_t block[3]) {
+    int64_t stride;
+    if (s->kind == IR_SHAPE_VARYING) return PyUnicode_FromString("varying");
+    if (s->kind == IR_SHAPE_RUN_TIME) return PyUnicode_FromString("run time");
+    if (ir_shape_is_uniform(s)) return PyUnicode_FromString("uniform");
+    if (ir_shape_is_even(s, block, &stride))
+        return PyUnicode_FromFormat("linear %lld", (long long)stride);
+    return PyUnicode_FromFormat("rows %lld %lld %lld", (long long)s->step[0], (long long)s->step[1],
+                                (long long)s->step[2]);
+}
+
+static PyObject *describe(const ir_shapes *found, uint32_t count, const uint32_t block[3]) {
     PyObject *list = PyList_New(0);
     for (uint32_t i = 0; list && i < count; i++) {
-        PyObject *item =
-            u->shape[i] == OPT_LINEAR
-                ? PyUnicode_FromFormat("linear %lld", (long long)u->stride[i])
-                : PyUnicode_FromString(u->shape[i] == OPT_UNIFORM ? "uniform" : "varying");
+        PyObject *item = describe_one(&found->values[i], block);
         if (!item || PyList_Append(list, item) < 0) Py_CLEAR(list);
         Py_XDECREF(item);
     }
@@ -99,16 +109,17 @@ static PyObject *describe(const opt_uniformity *u, uint32_t count) {
 
 static PyObject *ir_uniform(PyObject *self, PyObject *args) {
     const char *text;
-    uint32_t block[3] = {0, 0, 0};
+    uint32_t block[3] = {1024, 1, 1};
     if (!PyArg_ParseTuple(args, "s|(III)", &text, &block[0], &block[1], &block[2])) return NULL;
     ir_func *f = parse_valid(text);
     if (!f) return NULL;
     arena mem;
     arena_init(&mem);
-    opt_uniformity found;
+    ir_shapes found;
     PyObject *result = NULL;
-    if (opt_uniform(f, block, &mem, &found) == SIMT_OK)
-        result = describe(&found, f->next_id);
+    ir_func_renumber(f);
+    if (ir_find_shapes(f, block, true, &mem, &found) == SIMT_OK)
+        result = describe(&found, f->next_id, block);
     else
         binding_raise();
     arena_deinit(&mem);

@@ -16,15 +16,4 @@ simt_status opt_run(ir_func *f, const opt_options *options);
 #include "opt/passes.def"
 #undef PASS
 
-/* Uniformity, an analysis. For every value: does it differ between the threads of a block? */
-typedef enum opt_shape { OPT_UNIFORM, OPT_LINEAR, OPT_VARYING } opt_shape;
-typedef struct opt_uniformity {
-    uint8_t *shape; /* opt_shape by value id (ir_func_renumber first) */
-    int64_t
-        *stride; /* OPT_LINEAR: the value grows by this per thread (x fastest), modulo 2**width */
-} opt_uniformity;
-/* Linear in the flat thread number needs blockDim: pass the launch's, or {0,0,0} when unknown (then
- * tid.x is linear only when the back end lays lanes along x). Memory from `mem`. */
-simt_status opt_uniform(ir_func *f, const uint32_t block[3], arena *mem, opt_uniformity *out);
-
 #endif

@@ -288,7 +288,6 @@ bool vm_plan_gangs(vm_plan *p) {
     bool alone = p->has_spin && !all_wait_for_other_blocks(p);
     if (!alone && (!has_convergent(p) || !meets_from_both_sides(p))) return true;
     p->lanes = 1;
-    p->used_small_grid = false;
     vm_plan_shapes(p);
     return true;
 }

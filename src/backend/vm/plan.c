@@ -43,8 +43,6 @@ static void scan_region(vm_plan *p, ir_region *r, uint32_t *at, uint32_t depth) 
         n->end = construct ? ++*at : n->at;
         if (in->op == IR_BR || in->op == IR_CONTINUE || in->op == IR_RETURN) note_terminator(in);
         if (ir_op_table[in->op].writes && in->op != IR_FAULT) p->writes[p->nwrites++] = n->at;
-        if (in->op == IR_ALLOC && in->results[0].type == IR_PTR_LOCAL)
-            p->local_bytes += ((uint32_t)in->imm + 15) & ~15u;
     }
 }
 
@@ -57,6 +55,38 @@ bool vm_plan_scan(vm_plan *p) {
     if (p->nodes == NULL || p->values == NULL || p->writes == NULL) return false;
     scan_region(p, (ir_region *)&p->f->body, &at, 0);
     return true;
+}
+
+/* ---- shapes, as a gang of p->lanes sees them ---- */
+
+static void take_shape(const vm_plan *p, vm_value *v, const ir_shape *s) {
+    int64_t stride = 0;
+    v->fixed_steps = false;
+    if (p->lanes == 1)
+        v->stride = 0;
+    else if (s->kind == IR_SHAPE_VARYING)
+        v->stride = VM_VARYING;
+    else if (ir_shape_is_even(s, p->block, &stride))
+        v->stride = stride;
+    else
+        v->stride = VM_ROWS;
+    if (v->stride != VM_ROWS || s->kind != IR_SHAPE_FIXED) return;
+    v->fixed_steps = true;
+    v->steps = (vm_steps){s->step[0], s->step[1], s->step[2]};
+}
+
+void vm_plan_shapes(vm_plan *p) {
+    const ir_construct_shape *next = p->shapes.constructs;
+    bool one = p->lanes == 1;
+    for (uint32_t i = 0; i < p->nvalues; i++) take_shape(p, &p->values[i], &p->shapes.values[i]);
+    for (uint32_t i = 0; i < p->nnodes; i++) {
+        vm_node *n = &p->nodes[i];
+        if (n->inst->regions[0] == NULL) continue;
+        n->calm = one || next->calm;
+        n->vector_if = !one && next->splits;
+        next++;
+    }
+    p->used_small_grid = !one && p->shapes.used_small_grid;
 }
 
 /* ---- lifetimes ---- */

@@ -8,8 +8,7 @@
  * and three dimensions, those that grow by a step of their own along each axis ("rows").
  *
  * gang.c    the size of gangs: spin loops, and operations that meet from different places
- * shape.c   which values are scalars, and their stride; which constructs diverge
- * plan.c    positions, lifetimes, forwarding, slots in the frame
+ * plan.c    which values are scalars, and their stride; positions, lifetimes, forwarding, slots in the frame
  * place.c   where values live
  * emit.c    IR to vm_inst: control (emit_ops.c: the rest)
  * print.c   the listing of SIMT_DUMP=asm
@@ -22,6 +21,7 @@
 
 #include "backend/backend.h"
 #include "backend/vm/kernels.h"
+#include "ir/shape.h"
 
 /* ---- decoded code ---- */
 
@@ -214,7 +214,6 @@ typedef struct vm_value { /* by value id */
     vm_steps steps;       /* along the axes of the block, */
     uint32_t step[3];     /* and entries that hold them; 0: no step. Made in place_steps */
     bool fixed_steps;     /* known now, not computed */
-    int64_t low, high;    /* range of integers, signed */
     uint32_t first, last; /* positions of definition and last use */
     uint32_t uses;
     uint32_t next_cell;     /* cell of a carried scalar for the next round */
@@ -250,8 +249,8 @@ typedef struct vm_plan {
     uint32_t nnodes;
     uint32_t *writes; /* positions of writing instructions, ascending */
     uint32_t nwrites;
-    uint32_t local_bytes;
-    bool small_grid, used_small_grid, has_spin, failed;
+    ir_shapes shapes;
+    bool small_grid, used_small_grid, has_spin;
     uint32_t max_depth;
 } vm_plan;
 
@@ -266,7 +265,7 @@ vm_type vm_type_of(ir_type t);
 
 bool vm_plan_scan(vm_plan *p);      /* nodes, positions */
 bool vm_plan_gangs(vm_plan *p);     /* spin loops, lanes; leaves shapes done */
-void vm_plan_shapes(vm_plan *p);    /* strides, ranges, calm */
+void vm_plan_shapes(vm_plan *p);    /* strides, which constructs diverge: for these lanes */
 void vm_plan_lifetimes(vm_plan *p); /* uses, forwarding, aiming, sharing, lifetimes */
 simt_status vm_emit(vm_plan *p, vm_code *c);
 

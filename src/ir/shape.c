@@ -1,0 +1,369 @@
+/* The shapes of values (shape.h says what is found).
+ *
+ * Ranges of integers first, in one pass: results of constructs get full ranges. Then steps, optimistic
+ * and iterated until stable: a value starts unknown and only sinks, to fixed steps, to steps of run time,
+ * to varying. What a construct results in, or a loop carries, varies where threads may reach it by
+ * different jumps or in different rounds. Plain loads of one address give one value: a program where
+ * they do not has a race.
+ */
+#include "ir/shape.h"
+
+#include <string.h>
+
+typedef struct analysis {
+    const ir_func *f;
+    const uint32_t *block;
+    ir_shapes *out;
+    bool small_grid;
+} analysis;
+
+static ir_shape *shape_at(const analysis *p, const ir_value *v) { return &p->out->values[v->id]; }
+static ir_construct_shape *construct_at(const ir_inst *inst) { return inst->note; }
+
+#define MAX_STRIDE (1 << 30)
+
+static unsigned width_of(ir_type t) { return ir_type_is_ptr(t) ? 64 : ir_type_bits(t); }
+
+static int64_t wrap(int64_t x, unsigned bits) {
+    if (bits >= 64) return x;
+    return (int64_t)((uint64_t)x << (64 - bits)) >> (64 - bits);
+}
+
+static int64_t least(ir_type t) {
+    return width_of(t) >= 64 ? INT64_MIN : -(1ll << (width_of(t) - 1));
+}
+static int64_t most(ir_type t) { return -1 - least(t); }
+
+static void set_range(ir_shape *v, ir_type t, bool exact, int64_t low, int64_t high) {
+    bool fits = exact && low >= least(t) && high <= most(t);
+    v->low = fits ? low : least(t);
+    v->high = fits ? high : most(t);
+}
+
+/* The value's arithmetic did not wrap: its lanes are linear also when widened. */
+static bool is_exact(const ir_shape *v, ir_type t) {
+    return v->low > least(t) || v->high < most(t);
+}
+
+static bool constant_of(const analysis *p, const ir_value *v, int64_t *out) {
+    const ir_shape *x = shape_at(p, v);
+    *out = x->low;
+    return x->low == x->high && ir_type_is_int(v->type) && v->type != IR_I1;
+}
+
+/* ---- ranges: constructs give full ranges, so one pass in program order is enough ---- */
+
+static void range_of_special(analysis *p, ir_shape *r, uint64_t which) {
+    unsigned d = which % 3;
+    if (which == IR_LANEID) {
+        set_range(r, IR_I32, true, 0, IR_WARP_SIZE - 1);
+        return;
+    }
+    int64_t n = p->block[d], grid = p->small_grid ? INT32_MAX / n : INT32_MAX;
+    if (which <= IR_TID_Z)
+        set_range(r, IR_I32, true, 0, n - 1);
+    else if (which <= IR_CTAID_Z)
+        set_range(r, IR_I32, true, 0, grid - 1);
+    else if (which <= IR_NTID_Z)
+        set_range(r, IR_I32, true, n, n);
+    else
+        set_range(r, IR_I32, true, 1, grid);
+}
+
+static void range_of(analysis *p, const ir_inst *in) {
+    ir_type t = in->results[0].type;
+    ir_shape *r = shape_at(p, &in->results[0]);
+    const ir_shape *a = in->nargs > 0 ? shape_at(p, in->args[0]) : NULL;
+    const ir_shape *b = in->nargs > 1 ? shape_at(p, in->args[1]) : NULL;
+    set_range(r, t, false, 0, 0);
+    if (!ir_type_is_int(t) || t == IR_I1) return;
+    int64_t low, high, c[4];
+    switch (in->op) {
+    case IR_CONST:
+        set_range(r, t, true, wrap((int64_t)in->imm, width_of(t)),
+                  wrap((int64_t)in->imm, width_of(t)));
+        break;
+    case IR_SPECIAL: range_of_special(p, r, in->imm); break;
+    case IR_ADD:
+        if (!__builtin_add_overflow(a->low, b->low, &low) &&
+            !__builtin_add_overflow(a->high, b->high, &high))
+            set_range(r, t, true, low, high);
+        break;
+    case IR_SUB:
+        if (!__builtin_sub_overflow(a->low, b->high, &low) &&
+            !__builtin_sub_overflow(a->high, b->low, &high))
+            set_range(r, t, true, low, high);
+        break;
+    case IR_MUL:
+        if (__builtin_mul_overflow(a->low, b->low, &c[0]) ||
+            __builtin_mul_overflow(a->low, b->high, &c[1]) ||
+            __builtin_mul_overflow(a->high, b->low, &c[2]) ||
+            __builtin_mul_overflow(a->high, b->high, &c[3]))
+            break;
+        low = high = c[0];
+        for (int i = 1; i < 4; i++) {
+            low = c[i] < low ? c[i] : low;
+            high = c[i] > high ? c[i] : high;
+        }
+        set_range(r, t, true, low, high);
+        break;
+    case IR_SEXT:
+        if (in->args[0]->type != IR_I1) set_range(r, t, true, a->low, a->high);
+        break;
+    case IR_ZEXT:
+        if (in->args[0]->type != IR_I1 && a->low >= 0) set_range(r, t, true, a->low, a->high);
+        break;
+    default: break;
+    }
+}
+
+/* ---- steps ---- */
+
+static const ir_shape varying = {.kind = IR_SHAPE_VARYING}, unknown = {.kind = IR_SHAPE_UNKNOWN},
+                      uniform = {.kind = IR_SHAPE_FIXED}, of_run_time = {.kind = IR_SHAPE_RUN_TIME};
+
+static bool is_fixed(const ir_shape *s) { return s->kind == IR_SHAPE_FIXED; }
+
+static bool equal(const ir_shape *a, const ir_shape *b) {
+    return a->kind == b->kind && memcmp(a->step, b->step, sizeof a->step) == 0;
+}
+
+/* a * k + b * m, where the steps stay small */
+static ir_shape combine(const ir_shape *a, int64_t k, const ir_shape *b, int64_t m, ir_type type) {
+    ir_shape s = uniform;
+    for (int i = 0; i < 3; i++) {
+        s.step[i] = wrap(a->step[i] * k + b->step[i] * m, width_of(type));
+        if (s.step[i] > MAX_STRIDE || s.step[i] < -MAX_STRIDE) return varying;
+    }
+    return s;
+}
+
+static ir_shape join(const ir_shape *a, const ir_shape *b) {
+    if (a->kind == IR_SHAPE_UNKNOWN) return *b;
+    if (b->kind == IR_SHAPE_UNKNOWN) return *a;
+    return is_fixed(a) && equal(a, b) ? *a : varying;
+}
+
+/* Keeps the range. A known shape changes at most to steps of run time and to varying: this ends the walk. */
+static bool set_shape(analysis *p, const ir_value *v, const ir_shape *given) {
+    ir_shape *x = shape_at(p, v), to = *given;
+    if (equal(x, &to) || x->kind == IR_SHAPE_VARYING) return false;
+    if (x->kind != IR_SHAPE_UNKNOWN && !(is_fixed(x) && to.kind == IR_SHAPE_RUN_TIME)) to = varying;
+    x->kind = to.kind;
+    memcpy(x->step, to.step, sizeof x->step);
+    return true;
+}
+
+/* What threads bring from different places: only fixed steps stay. */
+static bool set_passed(analysis *p, const ir_value *to, const ir_value *from, bool together) {
+    ir_shape s = together ? join(shape_at(p, to), shape_at(p, from)) : varying;
+    return set_shape(p, to, s.kind == IR_SHAPE_RUN_TIME ? &varying : &s);
+}
+
+/* Grows by `each` from thread to thread. */
+static ir_shape along_threads(const analysis *p, int64_t each) {
+    int64_t x = p->block[0], y = p->block[1], z = p->block[2];
+    ir_shape s = uniform;
+    s.step[0] = x > 1 ? each : 0, s.step[1] = y > 1 ? each * x : 0;
+    s.step[2] = z > 1 ? each * x * y : 0;
+    return s;
+}
+
+static ir_shape shape_of_special(const analysis *p, uint64_t which) {
+    ir_shape s = uniform;
+    bool one_warp = (uint64_t)p->block[0] * p->block[1] * p->block[2] <= IR_WARP_SIZE;
+    if (which == IR_LANEID) return one_warp ? along_threads(p, 1) : varying;
+    if (which <= IR_TID_Z && p->block[which] > 1) s.step[which] = 1;
+    return s;
+}
+
+static ir_shape shape_of_extension(analysis *p, const ir_inst *in, const ir_shape *s) {
+    bool wraps = !is_exact(s, in->args[0]->type) || (in->op == IR_ZEXT && s->low < 0);
+    if (!is_fixed(s) || wraps) return varying;
+    p->out->used_small_grid = true;
+    return *s;
+}
+
+/* One factor grows, the other does not: by a constant, or (addresses) by what is known at run time. */
+static ir_shape shape_of_product(analysis *p, const ir_inst *in, const ir_shape *a,
+                                 const ir_shape *b) {
+    int64_t k;
+    bool swap = ir_shape_is_uniform(a);
+    if (!swap && !ir_shape_is_uniform(b)) return varying;
+    const ir_shape *s = swap ? b : a;
+    ir_type type = in->results[0].type;
+    if (is_fixed(s) && constant_of(p, in->args[swap ? 0 : 1], &k))
+        return k > MAX_STRIDE || k < -MAX_STRIDE ? varying : combine(s, k, &uniform, 0, type);
+    return width_of(type) == 64 ? of_run_time : varying;
+}
+
+/* Operands are known, none varies, some grow. */
+static ir_shape shape_of_growing(analysis *p, const ir_inst *in, const ir_shape *a,
+                                 const ir_shape *b, const ir_shape *c) {
+    ir_type type = in->results[0].type;
+    bool fixed = is_fixed(a) && is_fixed(b) && is_fixed(c);
+    int64_t k;
+    switch (in->op) {
+    case IR_ADD:
+    case IR_PTRADD: return fixed ? combine(a, 1, b, 1, type) : of_run_time;
+    case IR_SUB: return fixed ? combine(a, 1, b, -1, type) : of_run_time;
+    case IR_MUL: return shape_of_product(p, in, a, b);
+    case IR_SHL:
+        if (!fixed || !ir_shape_is_uniform(b) || !constant_of(p, in->args[1], &k) || k < 0 ||
+            k >= 30)
+            return varying;
+        return combine(a, 1ll << k, &uniform, 0, type);
+    case IR_SEXT:
+    case IR_ZEXT: return shape_of_extension(p, in, a);
+    case IR_TRUNC: return fixed && type != IR_I1 ? combine(a, 1, &uniform, 0, type) : varying;
+    case IR_BITCAST:
+        return fixed && !ir_type_is_float(in->args[0]->type) && !ir_type_is_float(type) ? *a
+                                                                                        : varying;
+    case IR_SELECT: return fixed && ir_shape_is_uniform(a) && equal(b, c) ? *b : varying;
+    default: return varying;
+    }
+}
+
+static ir_shape shape_of_inst(analysis *p, const ir_inst *in) {
+    const ir_shape *x[3] = {&uniform, &uniform, &uniform};
+    if (in->op == IR_SPECIAL) return shape_of_special(p, in->imm);
+    if (in->op == IR_ALLOC)
+        return in->results[0].type == IR_PTR_LOCAL ? along_threads(p, p->out->local_bytes)
+                                                   : uniform;
+    if (ir_op_is_barrier(in->op)) return uniform;
+    if (ir_op_is_atomic(in->op) || ir_op_is_warp(in->op)) return varying;
+    bool is_unknown = false, grows = false;
+    for (unsigned i = 0; i < in->nargs; i++) {
+        const ir_shape *s = shape_at(p, in->args[i]);
+        if (s->kind == IR_SHAPE_VARYING) return varying;
+        is_unknown |= s->kind == IR_SHAPE_UNKNOWN;
+        grows |= !ir_shape_is_uniform(s);
+        if (i < 3) x[i] = s;
+    }
+    if (is_unknown) return unknown;
+    return grows ? shape_of_growing(p, in, x[0], x[1], x[2]) : uniform;
+}
+
+/* ---- the walk ---- */
+
+static bool visit_region(analysis *p, const ir_region *r);
+
+/* No loop stands between a terminator and its label: all lanes that pass it in one round of the label
+ * do so at once. (Through an inner loop they may come from different rounds of that.) */
+static bool comes_at_once(const ir_inst *in) {
+    for (const ir_inst *o = in->parent->owner; o != in->label; o = o->parent->owner)
+        if (o->op == IR_LOOP) return false;
+    return true;
+}
+
+/* What a terminator passes into the construct's results or the loop's carried values. */
+static bool pass_values(analysis *p, const ir_inst *in) {
+    bool changed = false, leaves = in->op == IR_BR;
+    const ir_construct_shape *n = construct_at(in->label);
+    const ir_value *to = leaves ? in->label->results : in->label->regions[0]->params;
+    bool together =
+        leaves ? n->calm && !n->splits : n->calm || (n->continues == 1 && comes_at_once(in));
+    for (unsigned i = 0; i < in->nargs; i++)
+        changed |= set_passed(p, &to[i], in->args[i], together);
+    return changed;
+}
+
+static bool visit_inst(analysis *p, const ir_inst *in) {
+    bool changed = false;
+    if (in->op == IR_BR || in->op == IR_CONTINUE) return pass_values(p, in);
+    if (in->op == IR_IF) {
+        bool splits = shape_at(p, in->args[0])->kind == IR_SHAPE_VARYING;
+        changed = splits != construct_at(in)->splits;
+        construct_at(in)->splits = splits;
+    }
+    for (unsigned i = 0; in->op == IR_LOOP && i < in->nargs; i++)
+        changed |= set_passed(p, &in->regions[0]->params[i], in->args[i], true);
+    for (int r = 0; r < 2 && in->regions[r] != NULL; r++)
+        changed |= visit_region(p, in->regions[r]);
+    if (ir_op_table[in->op].control) return changed;
+    for (unsigned i = 0; i < in->nresults; i++) {
+        ir_shape s = shape_of_inst(p, in);
+        changed |= set_shape(p, &in->results[i], &s);
+    }
+    return changed;
+}
+
+/* Threads that leave through a splitting if, or out of a construct that is not calm, leave the constructs
+ * around it apart from the others. */
+static bool spread_unrest(const ir_inst *in) {
+    bool changed = false, apart = false;
+    for (ir_inst *o = in->parent->owner; o != NULL; o = o->parent->owner) {
+        ir_construct_shape *n = construct_at(o);
+        if (apart && n->calm) {
+            n->calm = false;
+            changed = true;
+        }
+        apart |= n->splits || !n->calm;
+        if (o == in->label) break;
+    }
+    return changed;
+}
+
+static bool visit_region(analysis *p, const ir_region *r) {
+    bool changed = false;
+    for (const ir_inst *in = r->first; in != NULL; in = in->next) {
+        changed |= visit_inst(p, in);
+        if (in->op == IR_BR || in->op == IR_CONTINUE || in->op == IR_RETURN)
+            changed |= spread_unrest(in);
+    }
+    return changed;
+}
+
+/* ---- before and after ---- */
+
+static uint32_t count_constructs(const ir_region *r) {
+    uint32_t n = 0;
+    for (const ir_inst *in = r->first; in != NULL; in = in->next)
+        for (int i = 0; i < 2 && in->regions[i] != NULL; i++)
+            n += (i == 0) + count_constructs(in->regions[i]);
+    return n;
+}
+
+/* Construct records, in program order; ranges; the size of local memory. */
+static void prepare(analysis *p, const ir_region *r) {
+    ir_shapes *out = p->out;
+    for (uint32_t i = 0; i < r->nparams; i++)
+        set_range(shape_at(p, &r->params[i]), r->params[i].type, false, 0, 0);
+    for (ir_inst *in = r->first; in != NULL; in = in->next) {
+        if (in->regions[0] != NULL) {
+            in->note = &out->constructs[out->nconstructs];
+            out->constructs[out->nconstructs++] = (ir_construct_shape){.inst = in, .calm = true};
+        }
+        for (unsigned i = 0; i < in->nresults; i++)
+            set_range(shape_at(p, &in->results[i]), in->results[i].type, false, 0, 0);
+        if (in->nresults == 1 && !ir_op_table[in->op].control) range_of(p, in);
+        if (in->op == IR_CONTINUE) construct_at(in->label)->continues++;
+        if (in->op == IR_ALLOC && in->results[0].type == IR_PTR_LOCAL)
+            out->local_bytes += ((uint32_t)in->imm + 15) & ~15u;
+        for (int i = 0; i < 2 && in->regions[i] != NULL; i++) prepare(p, in->regions[i]);
+    }
+}
+
+bool ir_shape_is_even(const ir_shape *s, const uint32_t block[3], int64_t *stride) {
+    int64_t x = block[0], y = block[1], z = block[2];
+    if (!is_fixed(s)) return false;
+    *stride = x > 1 ? s->step[0] : y > 1 ? s->step[1] : s->step[2];
+    return (x == 1 || s->step[0] == *stride) && (y == 1 || s->step[1] == *stride * x) &&
+           (z == 1 || s->step[2] == *stride * x * y);
+}
+
+simt_status ir_find_shapes(const ir_func *f, const uint32_t block[3], bool small_grid, arena *mem,
+                           ir_shapes *out) {
+    analysis p = {.f = f, .block = block, .out = out, .small_grid = small_grid};
+    *out = (ir_shapes){.values = ARENA_ARRAY(mem, ir_shape, f->next_id + 1),
+                       .constructs =
+                           ARENA_ARRAY(mem, ir_construct_shape, count_constructs(&f->body) + 1)};
+    if (out->values == NULL || out->constructs == NULL)
+        return status_fail(SIMT_ERR_MEMORY, "out of memory while analysing kernel '%s'", f->name);
+    prepare(&p, &f->body);
+    for (uint32_t i = 0; i < f->body.nparams; i++) set_shape(&p, &f->body.params[i], &uniform);
+    while (visit_region(&p, &f->body)) {}
+    for (uint32_t i = 0; i < f->next_id; i++)
+        if (out->values[i].kind == IR_SHAPE_UNKNOWN) out->values[i].kind = IR_SHAPE_FIXED;
+    return SIMT_OK;
+}
