@@ -12,7 +12,7 @@
  * place.c   where values live
  * emit.c    IR to vm_inst: control (emit_ops.c: the rest)
  * print.c   the listing of SIMT_DUMP=asm
- * exec.c    runs them for one gang
+ * exec.c    runs them for one gang (split.c: which lanes take which side)
  * turns.c   frames, and the turns of a block's gangs
  * warp.c    warp operations
  */
@@ -179,6 +179,10 @@ typedef struct vm_frame {
 void vm_print(const code *self, strbuf *out);
 code_result vm_run(const code *self, const code_launch *launch, void *frame, uint64_t block,
                    bool resume, int64_t *budget, code_fault *fault);
+/* The current lanes split: yes stays current, no goes to set + 1; set keeps what meets again at the end. */
+void vm_split(const vm_code *c, vm_gang *g, const vm_inst *in, const uint8_t *cond);
+void vm_split_linear(const vm_code *c, vm_gang *g, const vm_inst *in);
+
 typedef enum vm_stop {
     STOP_DONE,
     STOP_BARRIER,
