@@ -40,22 +40,16 @@ static bool collects(const ir_inst *in) {
 
 static void emit_copy(vm_emitter *e, const ir_value *to, uint32_t to_entry, const ir_value *from,
                       uint32_t from_entry) {
-    bool vector_to = vm_is_vector(e, to);
+    bool vector_to = vm_is_vector(e, to), splat = vm_is_uniform(e, from);
     if (vector_to && vm_is_vector(e, from) && to_entry == from_entry && !e->dry) return;
-    vm_inst *in;
-    if (!vector_to)
-        in = vm_add(e, vm_log2_bytes(to->type) == 2 ? VM_COPY_32 : VM_COPY_SCALAR);
-    else if (vm_is_uniform(e, from))
-        in = vm_add(e, VM_COPY_SPLAT);
-    else
-        in = vm_add(e, VM_COPY_VECTOR);
-    in->dst = to_entry;
+    if (vector_to && !splat && from_entry == vm_entry_of(e, from))
+        from_entry = vm_vector_of(e, from);
+    vm_inst *in =
+        vm_add(e, !vector_to ? (vm_log2_bytes(to->type) == 2 ? VM_COPY_32 : VM_COPY_SCALAR)
+                  : splat    ? VM_COPY_SPLAT
+                             : VM_COPY_VECTOR);
+    in->dst = to_entry, in->a = from_entry;
     in->size = vm_log2_bytes(to->type);
-    uint32_t at = e->c->ninsts - 1;
-    uint32_t a = in->kind == VM_COPY_VECTOR && from_entry == vm_entry_of(e, from)
-                     ? vm_vector_of(e, from)
-                     : from_entry;
-    e->c->insts[at].a = a;
     vm_add_cost(e, 1, vector_to);
 }
 
@@ -276,18 +270,23 @@ static void emit_inst(vm_emitter *e, const ir_inst *in) {
 
 static void emit_region(vm_emitter *e, const ir_region *r) {
     if (r == NULL) return;
-    uint32_t outer = e->line;
+    uint32_t outer = e->line, made = e->nmade;
+    const ir_region *around = e->region;
+    e->region = r;
     for (const ir_inst *in = r->first; in != NULL && e->status == SIMT_OK; in = in->next) {
         e->line = in->pos.line;
         emit_inst(e, in);
     }
     e->line = outer;
+    e->region = around;
+    vm_forget_vectors(e, made);
 }
 
 static void emit_function(vm_emitter *e) {
     vm_code *c = e->c;
     c->ninsts = c->natomics = c->nfaults = c->ncompares = c->nwarps = c->nrows = 0;
     e->cost = 0, e->weight = 1;
+    e->region = &e->p->f->body;
     for (uint32_t i = 0; i < e->p->f->body.nparams; i++) vm_widen(e, &e->p->f->body.params[i]);
     emit_region(e, &e->p->f->body);
     patch(e, &e->body_fixes, c->ninsts);
@@ -300,9 +299,10 @@ simt_status vm_emit(vm_plan *p, vm_code *c) {
     c->faults = ARENA_ARRAY(p->mem, vm_fault, p->nnodes + 1);
     c->compares = ARENA_ARRAY(p->mem, vm_compare, VM_MOST_COMPARES * p->nnodes + 1);
     c->warps = ARENA_ARRAY(p->mem, vm_warp, p->nnodes + 1);
-    c->rows = ARENA_ARRAY(p->mem, vm_rows, 2 * (p->nnodes + p->nvalues) + 1);
+    c->rows = ARENA_ARRAY(p->mem, vm_rows, 6 * p->nnodes + p->nvalues + 1);
+    e.made = ARENA_ARRAY(p->mem, vm_value *, p->nvalues + 1);
     if (c->atomics == NULL || c->faults == NULL || c->compares == NULL || c->warps == NULL ||
-        c->rows == NULL)
+        c->rows == NULL || e.made == NULL)
         return status_fail(SIMT_ERR_MEMORY, "no memory to compile kernel %s", p->f->name);
     vm_new_cell(&e); /* entry 0: none */
     e.zero = vm_new_constant(&e, 0);

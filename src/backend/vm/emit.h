@@ -19,7 +19,10 @@ typedef struct vm_emitter {
     simt_status status;
     uint32_t body_fixes; /* jumps to the end of the function */
     uint64_t cost, weight;
-    uint32_t line;    /* of what is emitted */
+    uint32_t line;           /* of what is emitted, */
+    const ir_region *region; /* and where it stands */
+    vm_value **made; /* scalars whose vectors are ready here, those of outer regions first */
+    uint32_t nmade;
     uint32_t zero;    /* a cell of 0 */
     uint32_t temp[4]; /* vectors of f32 for f16 arithmetic */
     uint32_t inst_capacity, entry_capacity;
@@ -44,10 +47,13 @@ uint32_t vm_new_cell(vm_emitter *e);
 uint32_t vm_new_slot(vm_emitter *e, size_t size);
 uint32_t vm_new_constant(vm_emitter *e, uint64_t bits);
 int64_t vm_new_rows(vm_emitter *e, const vm_value *v); /* index into vm_code.rows */
-/* The entry of a value as a vector; in the dry round, notes that one is wanted. */
+/* The entry of a value as a vector. Scalars get theirs here, before the instruction that wants it is
+ * added, or, where that stands in a loop, when they are made; the dry round finds out. */
 uint32_t vm_vector_of(vm_emitter *e, const ir_value *v);
-/* After a scalar is made: its vector, where some operation wants one. */
+/* After a scalar is made: its vector, where some loop inside wants one. */
 void vm_widen(vm_emitter *e, const ir_value *v);
+/* What was made after `before` is not ready any more. */
+void vm_forget_vectors(vm_emitter *e, uint32_t before);
 /* The entry that holds a scalar's step along an axis; 0: no step. */
 uint32_t vm_step_entry(vm_emitter *e, const vm_value *v, int axis);
 void vm_place_scalars(vm_emitter *e);

@@ -100,23 +100,13 @@ static uint32_t constant_vector(vm_emitter *e, unsigned size, uint64_t base, con
 
 /* ---- values ---- */
 
-uint32_t vm_vector_of(vm_emitter *e, const ir_value *v) {
-    vm_value *x = vm_value_of(e->p, v);
-    if (x->stride == VM_VARYING) return x->entry;
-    x->needs_vector = true;
-    return x->vector;
-}
-
 int64_t vm_new_rows(vm_emitter *e, const vm_value *v) {
     vm_rows *r = &e->c->rows[e->c->nrows];
     memcpy(r->step, v->step, sizeof r->step);
     return e->c->nrows++;
 }
 
-/* After a scalar is made: its vector, where some operation wants one. */
-void vm_widen(vm_emitter *e, const ir_value *v) {
-    vm_value *x = vm_value_of(e->p, v);
-    if (e->dry || !x->needs_vector || x->stride == VM_VARYING) return;
+static void make_vector(vm_emitter *e, const ir_value *v, vm_value *x) {
     if (e->c->entries[x->vector].place == VM_AT_CONST) return;
     vm_inst *in = vm_add(e, x->stride == 0         ? VM_SPLAT
                             : x->stride == VM_ROWS ? VM_IOTA_ROWS
@@ -125,6 +115,36 @@ void vm_widen(vm_emitter *e, const ir_value *v) {
     in->a = x->entry;
     in->imm = x->stride == VM_ROWS ? vm_new_rows(e, x) : x->stride;
     in->size = vm_log2_bytes(v->type);
+    x->made = true;
+    e->made[e->nmade++] = x;
+}
+
+/* A loop stands around the region, but not around the value. */
+static bool in_loop_inside(const ir_region *region, const ir_value *v) {
+    const ir_region *home = v->inst != NULL ? v->inst->parent : v->region;
+    for (; region != home && region->owner != NULL; region = region->owner->parent)
+        if (region->owner->op == IR_LOOP) return true;
+    return false;
+}
+
+uint32_t vm_vector_of(vm_emitter *e, const ir_value *v) {
+    vm_value *x = vm_value_of(e->p, v);
+    if (x->stride == VM_VARYING) return x->entry;
+    x->needs_vector = true;
+    if (e->dry)
+        x->early |= in_loop_inside(e->region, v);
+    else if (!x->made)
+        make_vector(e, v, x);
+    return x->vector;
+}
+
+void vm_widen(vm_emitter *e, const ir_value *v) {
+    vm_value *x = vm_value_of(e->p, v);
+    if (!e->dry && x->early && x->stride != VM_VARYING) make_vector(e, v, x);
+}
+
+void vm_forget_vectors(vm_emitter *e, uint32_t before) {
+    while (e->nmade > before) e->made[--e->nmade]->made = false;
 }
 
 /* The entry that holds a scalar's step along an axis; 0: no step. */

@@ -1,0 +1,68 @@
+/* Short ifs become selects.
+ *
+ * In and out: any valid function. An `if` whose two sides only compute a few cheap pure values and end there
+ * becomes these computations, made always, and a select for each result; where the results are conditions
+ * (short-circuit `and` and `or`), an and or an or. No operation traps, so running both sides is only work:
+ * less than splitting the threads. Inner ifs first.
+ */
+#include "opt/walk.h"
+
+enum { MOST_OPS = 6 };
+
+static bool is_cheap(const ir_inst *inst) {
+    ir_op op = inst->op;
+    if (!ir_op_table[op].pure || op == IR_ALLOC) return false;
+    bool divides =
+        (op >= IR_DIV_S && op <= IR_REM_U) || op == IR_FDIV || op == IR_FSQRT || op == IR_FREM;
+    return !divides && !(op >= IR_EXP && op <= IR_PHILOX);
+}
+
+/* The values that a side gives, or NULL where it does more than compute a little. */
+static ir_value **side(const ir_inst *inst, int which, unsigned *ops) {
+    const ir_inst *at = inst->regions[which]->first;
+    for (; at->next; at = at->next) {
+        if (!is_cheap(at)) return NULL;
+        if (at->op != IR_CONST && ++*ops > MOST_OPS) return NULL;
+    }
+    return at->op == IR_BR && at->label == inst ? at->args : NULL;
+}
+
+static void hoist(ir_inst *inst, int which) {
+    ir_region *region = inst->regions[which];
+    while (region->first->op != IR_BR) ir_inst_move_before(region->first, inst);
+}
+
+static bool is_bit(const ir_value *v, uint64_t bit) {
+    return opt_is_const(v) && v->inst->imm == bit;
+}
+
+static ir_value *choice(ir_builder *b, ir_value *cond, ir_value *yes, ir_value *no) {
+    if (yes == no) return yes;
+    if (yes->type == IR_I1 && (no == cond || is_bit(no, 0))) return ir_binary(b, IR_AND, cond, yes);
+    if (yes->type == IR_I1 && (yes == cond || is_bit(yes, 1))) return ir_binary(b, IR_OR, cond, no);
+    return ir_select(b, cond, yes, no);
+}
+
+static void visit(ir_func *f, ir_region *region) {
+    for (ir_inst *inst = region->first, *next; inst; inst = next) {
+        next = inst->next;
+        opt_resolve_args(inst);
+        for (int r = 0; r < 2 && inst->regions[r]; r++) visit(f, inst->regions[r]);
+        if (inst->op != IR_IF || inst->nresults == 0) continue;
+        unsigned ops = 0;
+        ir_value **yes = side(inst, 0, &ops), **no = yes ? side(inst, 1, &ops) : NULL;
+        if (!no) continue;
+        hoist(inst, 0);
+        hoist(inst, 1);
+        ir_builder b = {.f = f, .at = region, .before = inst, .pos = inst->pos};
+        for (unsigned i = 0; i < inst->nresults; i++)
+            opt_forward(&inst->results[i], choice(&b, inst->args[0], yes[i], no[i]));
+        ir_inst_remove(inst);
+    }
+}
+
+simt_status opt_choose(ir_func *f) {
+    opt_clear_notes(f);
+    visit(f, &f->body);
+    return SIMT_OK;
+}
