@@ -197,6 +197,22 @@ static ir_shape shape_of_product(analysis *p, const ir_inst *in, const ir_shape 
     return width_of(type) == 64 ? of_run_time : varying;
 }
 
+/* A compare whose operands' ranges leave one outcome. */
+static bool is_decided(ir_op op, const ir_shape *a, const ir_shape *b) {
+    bool apart = a->high < b->low || b->high < a->low;
+    switch (op) {
+    case IR_EQ:
+    case IR_NE: return apart;
+    case IR_LT_U:
+        if (a->low < 0 || b->low < 0) return false; /* fallthrough */
+    case IR_LT_S: return a->high < b->low || a->low >= b->high;
+    case IR_LE_U:
+        if (a->low < 0 || b->low < 0) return false; /* fallthrough */
+    case IR_LE_S: return a->high <= b->low || a->low > b->high;
+    default: return false;
+    }
+}
+
 /* Operands are known, none varies, some grow. */
 static ir_shape shape_of_growing(analysis *p, const ir_inst *in, const ir_shape *a,
                                  const ir_shape *b, const ir_shape *c) {
@@ -219,6 +235,15 @@ static ir_shape shape_of_growing(analysis *p, const ir_inst *in, const ir_shape 
     case IR_BITCAST:
         return fixed && !ir_type_is_float(in->args[0]->type) && !ir_type_is_float(type) ? *a
                                                                                         : varying;
+    case IR_EQ:
+    case IR_NE:
+    case IR_LT_S:
+    case IR_LE_S:
+    case IR_LT_U:
+    case IR_LE_U:
+        if (in->args[0]->type == IR_I1 || !is_decided(in->op, a, b)) return varying;
+        p->out->used_small_grid = true;
+        return uniform;
     case IR_SELECT: return fixed && ir_shape_is_uniform(a) && equal(b, c) ? *b : varying;
     default: return varying;
     }

@@ -114,6 +114,7 @@ static void emit_block(vm_emitter *e, const ir_inst *in) {
 /* A compare of two scalars that differs between lanes, or several that all must hold. */
 static bool is_linear_condition(vm_emitter *e, const ir_value *v, unsigned depth, unsigned *count) {
     const ir_inst *in = v->inst;
+    if (depth > 0 && vm_is_uniform(e, v)) return ++*count <= VM_MOST_COMPARES;
     if (in == NULL || e->c->lanes == 1 || depth > 8 || !vm_is_vector(e, v)) return false;
     if (in->op == IR_AND)
         return is_linear_condition(e, in->args[0], depth + 1, count) &&
@@ -129,7 +130,7 @@ static void find_conditions(vm_emitter *e) {
     for (uint32_t i = 0; i < p->nvalues; i++) {
         unsigned count = 0;
         const ir_value *v = p->values[i].value;
-        if (v != NULL && v->type == IR_I1)
+        if (v != NULL && v->type == IR_I1 && vm_is_vector(e, v))
             p->values[i].decides = is_linear_condition(e, v, 0, &count);
     }
     for (uint32_t i = p->nnodes; i-- > 0;) { /* uses come after definitions */
@@ -143,6 +144,11 @@ static void find_conditions(vm_emitter *e) {
 
 static void add_compares(vm_emitter *e, const ir_value *v) {
     const ir_inst *in = v->inst;
+    if (vm_is_uniform(e, v)) {
+        e->c->compares[e->c->ncompares++] =
+            (vm_compare){.op = IR_NE, .bits = 8, .a = vm_entry_of(e, v), .b = e->zero};
+        return;
+    }
     if (in->op == IR_AND) {
         add_compares(e, in->args[0]);
         add_compares(e, in->args[1]);

@@ -4,7 +4,7 @@
  * order; every value its lifetime in positions. Three kinds of copies are avoided:
  *   forward  a contiguous load whose memory nothing writes until its last use is read in place
  *   aimed    a value whose only use is a contiguous store is computed at the store, into memory
- *   same     a carried value's next state is computed into its slot
+ *   same     a carried value's next state, or what a side of an if results in, is computed in its slot
  */
 #include "backend/vm/vm.h"
 
@@ -230,6 +230,30 @@ static bool may_share(vm_plan *p, const ir_inst *cont, unsigned k) {
     return true;
 }
 
+/* A value that the first side of an `if` only passes on: computed where the result lives. The lanes of
+ * the other side come later. */
+static bool may_be_result(vm_plan *p, const ir_inst *br, unsigned k) {
+    const ir_inst *branch = br->label, *from = br->args[k]->inst;
+    vm_value *x = vm_value_of(p, br->args[k]);
+    if (branch->op != IR_IF || br->parent != branch->regions[0] || vm_node_of(branch)->nested)
+        return false;
+    if (from == NULL || from->parent != br->parent || x->uses != 1 || x->stride != VM_VARYING)
+        return false;
+    if (vm_value_of(p, &branch->results[k])->stride != VM_VARYING) return false;
+    return from->op == IR_LOAD || is_elementwise(from);
+}
+
+static void find_results(vm_plan *p) {
+    for (uint32_t i = 0; i < p->nnodes; i++) {
+        const ir_inst *in = p->nodes[i].inst;
+        for (unsigned k = 0; in->op == IR_BR && k < in->nargs; k++) {
+            if (!may_be_result(p, in, k)) continue;
+            vm_value_of(p, in->args[k])->same = &in->label->results[k];
+            vm_value_of(p, in->args[k])->forward = false;
+        }
+    }
+}
+
 static void find_shared(vm_plan *p) {
     for (uint32_t i = 0; i < p->nnodes; i++) {
         const ir_inst *in = p->nodes[i].inst;
@@ -249,4 +273,5 @@ void vm_plan_lifetimes(vm_plan *p) {
     find_uses(p);
     find_forwarded(p);
     find_shared(p);
+    find_results(p);
 }

@@ -51,6 +51,7 @@ static int64_t prefix_of(const vm_compare *k, int64_t a, int64_t b, uint32_t top
                     k->stride_b; /* lanes are few: this small, equality does not come round again */
     if (k->op == IR_EQ && a == b && k->bits >= 32 && apart != 0 && apart > -32768 && apart < 32768)
         return 1;
+    if ((k->op == IR_EQ || k->op == IR_NE) && apart == 0) return compare_lane(k, a, b) ? top : 0;
     if (k->op == IR_EQ || k->op == IR_NE) return -1;
     int64_t last = top - 1, la, lb, d0, d1;
     if (__builtin_add_overflow(a, k->stride_a * last, &la) ||

@@ -222,10 +222,10 @@ typedef struct vm_value { /* by value id */
     uint32_t uses;
     uint32_t next_cell;     /* cell of a carried scalar for the next round */
     uint32_t entry, vector; /* entries: as it is; as vector when it is a scalar (0: not needed) */
-    bool decides; /* a condition that is only looked at by ifs, linear compare by compare */
-    bool early, made;       /* its vector: is wanted in a loop inside; is ready */
+    bool decides;     /* a condition that is only looked at by ifs, linear compare by compare */
+    bool early, made; /* its vector: is wanted in a loop inside; is ready */
     bool needs_vector, forward, aimed; /* aimed: computed by the store that uses it */
-    ir_value *same;                    /* lives in the slot of this carried value */
+    ir_value *same;                    /* lives in the slot of this carried value, or result */
     const ir_value *value;
 } vm_value;
 
