@@ -2,6 +2,7 @@
 
 from simt._core import torch as _C
 from simt._missing import module_hooks as _module_hooks
+from simt.torch.nn._resample import fold, interpolate, pad, unfold  # noqa: F401
 
 Tensor = _C.Tensor
 
@@ -266,45 +267,6 @@ def cosine_similarity(x1, x2, dim=1, eps=1e-8):
 
 def pairwise_distance(x1, x2, p=2.0, eps=1e-6, keepdim=False):
     return (x1 - x2 + eps).norm(p, -1, keepdim)
-
-
-def pad(input, pad, mode="constant", value=None):
-    if mode != "constant":
-        raise NotImplementedError(f"pad(mode='{mode}'): not in simt yet; nearest is 'constant'")
-    shape, window = list(input.shape), [slice(None)] * input.dim()
-    for i in range(len(pad) // 2):
-        before, after = pad[2 * i], pad[2 * i + 1]
-        d = input.dim() - 1 - i
-        if before < 0 or after < 0:
-            input = input.narrow(
-                d, max(-before, 0), input.shape[d] + min(before, 0) + min(after, 0)
-            )
-            before, after = max(before, 0), max(after, 0)
-        shape[d] = input.shape[d] + before + after
-        window[d] = slice(before, before + input.shape[d])
-    out = _C._full("full", shape, 0 if value is None else value, input.dtype, None, False)
-    out[tuple(window)] = input
-    return out
-
-
-def interpolate(input, size=None, scale_factor=None, mode="nearest", **options):
-    if mode != "nearest":
-        raise NotImplementedError(
-            f"interpolate(mode='{mode}'): not in simt yet; nearest is 'nearest'"
-        )
-    dims = input.dim() - 2
-    if size is None:
-        factors = (scale_factor,) * dims if isinstance(scale_factor, (int, float)) else scale_factor
-        size = [int(n * f) for n, f in zip(input.shape[2:], factors, strict=False)]
-    size = (size,) * dims if isinstance(size, int) else size
-    for d, n in enumerate(size):
-        index = (_C._arange(0, n, 1, None) * input.shape[d + 2]) // n
-        input = input.index_select(d + 2, index)
-    return input
-
-
-def unfold(input, kernel_size, dilation=1, padding=0, stride=1):
-    raise NotImplementedError("unfold: not in simt yet; nearest is conv2d")
 
 
 def scaled_dot_product_attention(

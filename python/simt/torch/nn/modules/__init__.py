@@ -10,12 +10,15 @@ from .loss import *  # noqa: F403
 from .loss import __all__ as _loss
 from .module import Module
 from .normalization import BatchNorm1d, BatchNorm2d, LayerNorm
+from .padding import *  # noqa: F403
+from .padding import __all__ as _padding
 from .pooling import AdaptiveAvgPool2d, AvgPool2d, MaxPool2d
 from .sparse import Embedding
 
 __all__ = [
     *_activation,
     *_loss,
+    *_padding,
     "AdaptiveAvgPool2d",
     "AvgPool2d",
     "BatchNorm1d",
