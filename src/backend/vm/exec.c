@@ -42,26 +42,27 @@ static inline void *own_slot(const vm_code *c, const vm_gang *g, uint32_t entry)
 }
 
 static void load_rows(const vm_code *c, vm_gang *g, const vm_inst *in) {
-    row_walk w = walk_rows(c, g, c->rows[in->imm].step);
+    vm_row_walk w = walk_rows(c, g, c->rows[in->imm].step);
     const char *base = *(char **)g->entry[in->a];
     const uint8_t *mask = mask_of(&g->now);
     const vm_moves *m = c->kernels->moves;
     char *dst = g->entry[in->dst];
     uint32_t left = g->now.top;
     join_rows(c, &w);
+    if (mask == NULL) {
+        m->load_rows[in->size](dst, base, &w, left);
+        return;
+    }
     for (uint32_t row = 0, at = 0; left > 0; row++) {
         uint32_t n = left < w.width ? left : w.width;
-        const char *from = base + row_start(&w, row);
-        if (mask == NULL)
-            m->row_load[in->size](dst + ((size_t)at << in->size), from, w.x, n);
-        else
-            m->load_strided[in->size](dst + ((size_t)at << in->size), from, w.x, mask + at, n);
+        m->load_strided[in->size](dst + ((size_t)at << in->size), base + vm_row_start(&w, row), w.x,
+                                  mask + at, n);
         left -= n, at += n;
     }
 }
 
 static void store_rows(const vm_code *c, vm_gang *g, const vm_inst *in) {
-    row_walk w = walk_rows(c, g, c->rows[in->imm].step);
+    vm_row_walk w = walk_rows(c, g, c->rows[in->imm].step);
     char *base = *(char **)g->entry[in->a];
     const uint8_t *mask = mask_of(&g->now);
     const char *value = g->entry[in->b];
@@ -69,7 +70,7 @@ static void store_rows(const vm_code *c, vm_gang *g, const vm_inst *in) {
     join_rows(c, &w);
     for (uint32_t row = 0, at = 0; left > 0; row++) {
         uint32_t n = left < w.width ? left : w.width;
-        c->kernels->moves->store_strided[in->size](base + row_start(&w, row), w.x,
+        c->kernels->moves->store_strided[in->size](base + vm_row_start(&w, row), w.x,
                                                    value + ((size_t)at << in->size),
                                                    mask == NULL ? NULL : mask + at, n);
         left -= n, at += n;
@@ -77,12 +78,12 @@ static void store_rows(const vm_code *c, vm_gang *g, const vm_inst *in) {
 }
 
 static void iota_rows(const vm_code *c, vm_gang *g, const vm_inst *in) {
-    row_walk w = walk_rows(c, g, c->rows[in->imm].step);
+    vm_row_walk w = walk_rows(c, g, c->rows[in->imm].step);
     int64_t base = read_scalar(g->entry[in->a], 8u << in->size, false);
     char *dst = g->entry[in->dst];
     for (uint32_t row = 0, at = 0; at < g->now.top; row++, at += w.width) {
         uint32_t n = g->now.top - at < w.width ? g->now.top - at : w.width;
-        int64_t start = base + row_start(&w, row);
+        int64_t start = base + vm_row_start(&w, row);
         c->kernels->moves->iota[in->size](dst + ((size_t)at << in->size), &start, w.x, n);
     }
 }

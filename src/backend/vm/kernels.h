@@ -45,6 +45,16 @@ typedef struct vm_cast_row {
     vm_kernel to[VM_TYPES];
 } vm_cast_row;
 
+/* The lanes of a block row by row: steps along its axes, and the first two sizes. */
+typedef struct vm_row_walk {
+    int64_t x, y, z;
+    uint32_t width, height;
+} vm_row_walk;
+
+static inline int64_t vm_row_start(const vm_row_walk *w, uint32_t row) {
+    return row < w->height ? row * w->y : row % w->height * w->y + row / w->height * w->z;
+}
+
 /* Moves are by size: index 0..3 for 1, 2, 4, 8 bytes. mask: a byte per lane, 0 or 1. */
 typedef struct vm_moves {
     void (*splat[4])(void *dst, const void *scalar, size_t n);
@@ -58,8 +68,8 @@ typedef struct vm_moves {
                             size_t n);
     void (*store_strided[4])(char *base, int64_t stride, const void *src, const uint8_t *mask,
                              size_t n);
-    /* for rows: one of count lanes; i64 steps */
-    void (*row_load[4])(void *dst, const char *base, int64_t stride, size_t n);
+    /* all of the first n lanes, row by row */
+    void (*load_rows[4])(void *dst, const char *base, const vm_row_walk *w, size_t n);
     /* yes = mask & cond, no = mask & ~cond (mask NULL: all); returns the number of yes */
     size_t (*split)(uint8_t *yes, uint8_t *no, const uint8_t *mask, const uint8_t *cond, size_t n);
     /* copies past the caches; to is 64-byte aligned, bytes a multiple of 64. NULL: not on this machine */

@@ -34,74 +34,80 @@ VM_ROW(SELECT) = {{[VM_I1] = SELECT_FORMS(u8),
                    [VM_F32] = SELECT_FORMS(u32),
                    [VM_F64] = SELECT_FORMS(u64)}};
 
-#define MOVES(T)                                                                               \
-    static void splat_##T(void *dst, const void *scalar, size_t n) {                           \
-        T *d = dst, x = *(const T *)scalar;                                                    \
-        VM_LOOP d[i] = x;                                                                      \
-    }                                                                                          \
-    static void iota_##T(void *dst, const void *base, int64_t stride, size_t n) {              \
-        T *d = dst, x = *(const T *)base, s = (T)stride;                                       \
-        VM_LOOP d[i] = (T)(x + (T)i * s);                                                      \
-    }                                                                                          \
-    static void blend_##T(void *dst, const void *src, const u8 *mask, size_t n) {              \
-        T *d = dst;                                                                            \
-        const T *s = src;                                                                      \
-        VM_LOOP d[i] = mask[i] != 0 ? s[i] : d[i];                                             \
-    }                                                                                          \
-    static void blend_scalar_##T(void *dst, const void *scalar, const u8 *mask, size_t n) {    \
-        T *d = dst, x = *(const T *)scalar;                                                    \
-        VM_LOOP d[i] = mask[i] != 0 ? x : d[i];                                                \
-    }                                                                                          \
-    static T get_##T(const char *p) {                                                          \
-        T x;                                                                                   \
-        memcpy(&x, p, sizeof x);                                                               \
-        return x;                                                                              \
-    }                                                                                          \
-    static void gather_##T(void *dst, const u64 *address, const u8 *mask, size_t n) {          \
-        T *d = dst;                                                                            \
-        if (mask == NULL)                                                                      \
-            for (size_t i = 0; i < n; i++) d[i] = get_##T((const char *)address[i]);           \
-        else                                                                                   \
-            for (size_t i = 0; i < n; i++)                                                     \
-                if (mask[i] != 0) d[i] = get_##T((const char *)address[i]);                    \
-    }                                                                                          \
-    static void scatter_##T(const u64 *address, const void *src, const u8 *mask, size_t n) {   \
-        const T *s = src;                                                                      \
-        for (size_t i = 0; i < n; i++)                                                         \
-            if (mask == NULL || mask[i] != 0) memcpy((char *)address[i], &s[i], sizeof(T));    \
-    }                                                                                          \
-    static void load_strided_##T(void *dst, const char *base, int64_t stride, const u8 *mask,  \
-                                 size_t n) {                                                   \
-        T *d = dst;                                                                            \
-        if (mask == NULL && stride == sizeof(T))                                               \
-            memcpy(d, base, n * sizeof(T));                                                    \
-        else                                                                                   \
-            for (size_t i = 0; i < n; i++)                                                     \
-                if (mask == NULL || mask[i] != 0) d[i] = get_##T(base + (int64_t)i * stride);  \
-    }                                                                                          \
-    static void row_load_##T(void *dst, const char *base, int64_t stride, size_t n) {          \
-        T *d = dst;                                                                            \
-        if (stride == 0) {                                                                     \
-            T x = get_##T(base);                                                               \
-            VM_LOOP d[i] = x;                                                                  \
-        } else if (stride == sizeof(T) && n * sizeof(T) % 64 == 0) {                           \
-            for (size_t i = 0; i < n; i += 64 / sizeof(T))                                     \
-                memcpy(d + i, base + i * sizeof(T), 64);                                       \
-        } else if (stride == sizeof(T)) {                                                      \
-            for (size_t i = 0; i < n; i++) d[i] = get_##T(base + i * sizeof(T));               \
-        } else {                                                                               \
-            for (size_t i = 0; i < n; i++) d[i] = get_##T(base + (int64_t)i * stride);         \
-        }                                                                                      \
-    }                                                                                          \
-    static void store_strided_##T(char *base, int64_t stride, const void *src, const u8 *mask, \
-                                  size_t n) {                                                  \
-        const T *s = src;                                                                      \
-        if (mask == NULL && stride == sizeof(T))                                               \
-            memcpy(base, s, n * sizeof(T));                                                    \
-        else                                                                                   \
-            for (size_t i = 0; i < n; i++)                                                     \
-                if (mask == NULL || mask[i] != 0)                                              \
-                    memcpy(base + (int64_t)i * stride, &s[i], sizeof(T));                      \
+#define MOVES(T)                                                                                   \
+    static void splat_##T(void *dst, const void *scalar, size_t n) {                               \
+        T *d = dst, x = *(const T *)scalar;                                                        \
+        VM_LOOP d[i] = x;                                                                          \
+    }                                                                                              \
+    static void iota_##T(void *dst, const void *base, int64_t stride, size_t n) {                  \
+        T *d = dst, x = *(const T *)base, s = (T)stride;                                           \
+        VM_LOOP d[i] = (T)(x + (T)i * s);                                                          \
+    }                                                                                              \
+    static void blend_##T(void *dst, const void *src, const u8 *mask, size_t n) {                  \
+        T *d = dst;                                                                                \
+        const T *s = src;                                                                          \
+        VM_LOOP d[i] = mask[i] != 0 ? s[i] : d[i];                                                 \
+    }                                                                                              \
+    static void blend_scalar_##T(void *dst, const void *scalar, const u8 *mask, size_t n) {        \
+        T *d = dst, x = *(const T *)scalar;                                                        \
+        VM_LOOP d[i] = mask[i] != 0 ? x : d[i];                                                    \
+    }                                                                                              \
+    static T get_##T(const char *p) {                                                              \
+        T x;                                                                                       \
+        memcpy(&x, p, sizeof x);                                                                   \
+        return x;                                                                                  \
+    }                                                                                              \
+    static void gather_##T(void *dst, const u64 *address, const u8 *mask, size_t n) {              \
+        T *d = dst;                                                                                \
+        if (mask == NULL)                                                                          \
+            for (size_t i = 0; i < n; i++) d[i] = get_##T((const char *)address[i]);               \
+        else                                                                                       \
+            for (size_t i = 0; i < n; i++)                                                         \
+                if (mask[i] != 0) d[i] = get_##T((const char *)address[i]);                        \
+    }                                                                                              \
+    static void scatter_##T(const u64 *address, const void *src, const u8 *mask, size_t n) {       \
+        const T *s = src;                                                                          \
+        for (size_t i = 0; i < n; i++)                                                             \
+            if (mask == NULL || mask[i] != 0) memcpy((char *)address[i], &s[i], sizeof(T));        \
+    }                                                                                              \
+    static void load_strided_##T(void *dst, const char *base, int64_t stride, const u8 *mask,      \
+                                 size_t n) {                                                       \
+        T *d = dst;                                                                                \
+        if (mask == NULL && stride == sizeof(T))                                                   \
+            memcpy(d, base, n * sizeof(T));                                                        \
+        else                                                                                       \
+            for (size_t i = 0; i < n; i++)                                                         \
+                if (mask == NULL || mask[i] != 0) d[i] = get_##T(base + (int64_t)i * stride);      \
+    }                                                                                              \
+    static void load_rows_##T(void *dst, const char *base, const vm_row_walk *w, size_t n) {       \
+        T *d = dst, block[64 / sizeof(T)];                                                         \
+        size_t width = w->width, chunk = 64 / sizeof(T);                                           \
+        bool chunks = width % chunk == 0 && n % width == 0, flat = w->x == sizeof(T);              \
+        for (uint32_t row = 0; n > 0; row++, d += width, n -= width) {                             \
+            const char *from = base + vm_row_start(w, row);                                        \
+            if (width > n) width = n;                                                              \
+            if (chunks && w->x == 0) {                                                             \
+                T x = get_##T(from);                                                               \
+                for (size_t i = 0; i < chunk; i++) block[i] = x;                                   \
+                for (size_t i = 0; i < width; i += chunk) memcpy(d + i, block, 64);                \
+            } else if (chunks && flat) {                                                           \
+                for (size_t i = 0; i < width; i += chunk) memcpy(d + i, from + i * sizeof(T), 64); \
+            } else if (flat) {                                                                     \
+                memcpy(d, from, width * sizeof(T));                                                \
+            } else {                                                                               \
+                for (size_t i = 0; i < width; i++) d[i] = get_##T(from + (int64_t)i * w->x);       \
+            }                                                                                      \
+        }                                                                                          \
+    }                                                                                              \
+    static void store_strided_##T(char *base, int64_t stride, const void *src, const u8 *mask,     \
+                                  size_t n) {                                                      \
+        const T *s = src;                                                                          \
+        if (mask == NULL && stride == sizeof(T))                                                   \
+            memcpy(base, s, n * sizeof(T));                                                        \
+        else                                                                                       \
+            for (size_t i = 0; i < n; i++)                                                         \
+                if (mask == NULL || mask[i] != 0)                                                  \
+                    memcpy(base + (int64_t)i * stride, &s[i], sizeof(T));                          \
     }
 SIZES(MOVES)
 
@@ -154,7 +160,7 @@ const vm_moves SIMT_ISA(vm_moves) = {.splat = ALL(splat),
                                      .scatter = ALL(scatter),
                                      .load_strided = ALL(load_strided),
                                      .store_strided = ALL(store_strided),
-                                     .row_load = ALL(row_load),
+                                     .load_rows = ALL(load_rows),
                                      .split = split,
                                      .stream = stream_to,
                                      .mask_or = mask_or};

@@ -59,29 +59,20 @@ static inline int64_t read_scalar(const void *p, unsigned bits, bool is_signed) 
     return is_signed && bits < 64 ? (int64_t)(u << (64 - bits)) >> (64 - bits) : (int64_t)u;
 }
 
-/* The steps of a value along the block's axes, and lanes of the current set row by row. */
-typedef struct row_walk {
-    int64_t x, y, z; /* steps */
-    uint32_t width, height;
-} row_walk;
-
 static inline int64_t step_of(const vm_gang *g, uint32_t entry) {
     return entry != 0 ? *(const int64_t *)g->entry[entry] : 0;
 }
 
-static inline row_walk walk_rows(const vm_code *c, const vm_gang *g, const uint32_t step[3]) {
+static inline vm_row_walk walk_rows(const vm_code *c, const vm_gang *g, const uint32_t step[3]) {
     const uint32_t *n = c->base.block;
-    row_walk w = {step_of(g, step[0]), step_of(g, step[1]), step_of(g, step[2]), n[0], n[1]};
-    if (n[0] == 1) w = (row_walk){w.y, w.z, 0, n[1], n[2]}; /* rows of one: columns are the rows */
+    vm_row_walk w = {step_of(g, step[0]), step_of(g, step[1]), step_of(g, step[2]), n[0], n[1]};
+    if (n[0] == 1)
+        w = (vm_row_walk){w.y, w.z, 0, n[1], n[2]}; /* rows of one: columns are the rows */
     return w;
 }
 
-static inline int64_t row_start(const row_walk *w, uint32_t row) {
-    return row % w->height * w->y + row / w->height * w->z;
-}
-
 /* As one row, where each goes on where the one before ends. */
-static inline void join_rows(const vm_code *c, row_walk *w) {
+static inline void join_rows(const vm_code *c, vm_row_walk *w) {
     const uint32_t *n = c->base.block;
     bool even = n[0] == 1 ? n[2] == 1
                           : (n[1] == 1 || w->y == w->x * w->width) &&

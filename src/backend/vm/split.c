@@ -133,11 +133,11 @@ static void compare_lanes(const vm_code *c, const vm_gang *g, const vm_compare *
                     g->now.top);
         return;
     }
-    row_walk wa = walk_rows(c, g, k->step_a), wb = walk_rows(c, g, k->step_b);
+    vm_row_walk wa = walk_rows(c, g, k->step_a), wb = walk_rows(c, g, k->step_b);
     for (uint32_t at = 0, row = 0; at < g->now.top; at += wa.width, row++) {
         uint32_t n = g->now.top - at < wa.width ? g->now.top - at : wa.width;
-        compare_row(k, cond + at, (uint64_t)(a + row_start(&wa, row)), (uint64_t)wa.x,
-                    (uint64_t)(b + row_start(&wb, row)), (uint64_t)wb.x, n);
+        compare_row(k, cond + at, (uint64_t)(a + vm_row_start(&wa, row)), (uint64_t)wa.x,
+                    (uint64_t)(b + vm_row_start(&wb, row)), (uint64_t)wb.x, n);
     }
 }
 
