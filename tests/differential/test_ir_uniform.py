@@ -102,3 +102,30 @@ def test_random_programs(seed):
         elif shape.startswith("linear") and kind[0] == "i":
             stride = int(shape.split()[1])
             assert len({(v - t * stride) % (1 << BITS[kind]) for t, v in have}) <= 1, (name, shape)
+
+
+def test_steps_ranges_and_products_of_run_time():
+    text = """kernel @k(%0: ptr.global, %1: i64) {
+  %2: i32 = special tid.x
+  %3: i32 = special tid.y
+  %4: i64 = sext %2
+  %5: i64 = sext %3
+  %6: i64 = const 3
+  %7: i64 = mul %5, %6
+  %8: i64 = add %4, %7
+  %9: i64 = mul %5, %1
+  %10: i64 = add %9, %8
+  %11: i64 = const 8
+  %12: i1 = lt.u %4, %11
+  %13: i1 = lt.u %4, %6
+  %14: i64 = mul %5, %11
+  %15: i64 = add %4, %14
+  %16: ptr.global = ptradd %0, %10
+  return
+}
+"""
+    shapes = _core.ir_uniform(text, (8, 4, 1))
+    assert [shapes[i] for i in (4, 5, 7, 8, 9, 10, 12, 13, 15, 16)] == [
+        "rows 1 0 0", "rows 0 1 0", "rows 0 3 0", "rows 1 3 0", "run time", "run time",
+        "uniform", "varying", "linear 1", "run time",
+    ]  # fmt: skip
