@@ -13,6 +13,9 @@ from simt._lang import tr
 from simt.cli import Usage, _fail, _not_yet
 
 _OUR_FINDERS = ("simt", "simt.alias", "simt._missing")
+# File name -> text (str, or bytes as read) of a program that is in no file: kernels are compiled
+# from it. linecache would be the place, but importing it costs 5 ms.
+sources = {}
 _NOT_YET_OPTIONS = ("--check", "--explain", "--profile", "--soft-gpu")
 
 
@@ -184,12 +187,14 @@ def _prepare(options):
     if kind == "-c":
         _set_path("")
         _new_main()
+        sources["<string>"] = target + "\n"
         return lambda: _command_code(target)
     if kind == "-":
         source = sys.stdin.buffer.read() if sys.stdin is not None else b""
         _set_path("")
         main = _new_main()
         main.__file__, main.__cached__ = "<stdin>", None
+        sources["<stdin>"] = source
         return lambda: compile(source, "<stdin>", "exec", dont_inherit=True)
     path = os.path.abspath(target)
     if os.path.isdir(path) or path.endswith((".pyc", ".pyz", ".zip")):

@@ -1,9 +1,9 @@
 /* The ast node of a code object, in a text.
  *
- * A def: the lines from its first decorator to the next line that is not further in; parsed and compiled
- * by themselves. A lambda: its line alone, if that is a statement. Where this does not give the
- * function, the whole text is parsed. Several lambdas on a line are told apart by compiling each; two
- * that compile to the same are the same.
+ * A def: the lines from its first decorator to the next line that is not further in; parsed and
+ * compiled by themselves. A lambda: its line alone, if that is a statement. Where this does not
+ * give the function, the whole text is parsed. Several lambdas on a line are told apart by
+ * compiling each; two that compile to the same are the same.
  */
 #include "binding/kernel_code.h"
 
@@ -44,8 +44,8 @@ static int compile_text(const finder *f, const char *text, bool tree, PyObject *
     return 0;
 }
 
-/* A code object within `outer` that begins at `line` (0: anywhere) and does the same as ours; -1: an
- * exception. */
+/* A code object within `outer` that begins at `line` (0: anywhere) and does the same as ours; -1:
+ * an exception. */
 static bool has_code(const finder *f, PyCodeObject *outer, int line) {
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(outer->co_consts); i++) {
         PyObject *item = PyTuple_GET_ITEM(outer->co_consts, i);
@@ -68,7 +68,8 @@ static int compiles_to_code(const finder *f, const char *text, int line) {
     return status;
 }
 
-/* "def _(x, y):\n" with the free variables of the code, so that they are such in what is put inside. */
+/* "def _(x, y):\n" with the free variables of the code, so that they are such in what is put
+ * inside. */
 static PyObject *wrapper(const finder *f) {
     PyObject *names = PyCode_GetFreevars(f->code), *comma = PyUnicode_FromString(",");
     PyObject *joined = names && comma ? PyUnicode_Join(comma, names) : NULL;
@@ -106,7 +107,7 @@ static bool begins_def(const char *p) {
            (strncmp(p, "async", 5) == 0 && (p[5] == ' ' || p[5] == '\t'));
 }
 
-/* Where the text of our function ends, as far as indentation tells; NULL: it does not begin here. */
+/* Where the text of our function ends, as far as indentation tells; NULL: not here. */
 static const char *end_of_block(const finder *f, const char *begin) {
     const char *end = f->text + f->bytes, *p = begin;
     size_t indent = indentation(begin);

@@ -14,11 +14,11 @@ typedef struct kernel_found {
 int kernel_code_find(PyObject *text, PyCodeObject *code, kernel_found *out);
 void kernel_found_done(kernel_found *f);
 
-/* kernel_compare.c: do two code objects do the same? Names, constants and instructions are compared, not
- * positions and file names. */
+/* kernel_compare.c: do two code objects do the same? Names, constants and instructions are
+ * compared, not positions and file names. */
 bool kernel_code_equal(PyCodeObject *a, PyCodeObject *b);
-/* `changed` may be `plain` after pytest's rewriting of assert statements: same parameters, names and
- * constants (a weaker test, for kernels with assert in test modules). */
+/* `changed` may be `plain` after pytest's rewriting of assert statements: same parameters, names
+ * and constants (a weaker test, for kernels with assert in test modules). */
 bool kernel_code_rewritten(PyCodeObject *plain, PyCodeObject *changed);
 
 #endif

@@ -1,14 +1,450 @@
-/* What names in a kernel mean. */
+/* What names in a kernel mean: Python objects -> entities (py_host of frontend.h).
+ *
+ * A name is looked up in the function's closure, its globals and the builtins, an attribute on
+ * the object itself, each time that a kernel is compiled: as in Numba, globals are frozen into
+ * the compiled kernel, and assigning to one afterwards changes later specialisations only. Arrays
+ * are copied at the first look, so that they are as constant as the rest. NumPy is never imported
+ * from here: an object can be NumPy's only if somebody else has.
+ */
 #include "binding/kernel_tree.h"
 
 #include <string.h>
 
-bool kernel_to_entity(PyObject *o, const char *name, kernel_function *owner, py_entity *out) {
-    memset(out, 0, sizeof *out);
+#define MAX_TUPLE_DEPTH 8
+
+/* Owns what attributes of modules give: those live as long as the process. */
+static kernel_function everyone;
+
+static kernel_function *owner_of(const py_function *fn) { return (kernel_function *)fn; }
+
+/* ---- small helpers ---- */
+
+/* An attribute or NULL, without an exception; new reference. */
+static PyObject *attribute_or_null(PyObject *o, const char *name) {
+    PyObject *value = PyObject_GetAttrString(o, name);
+    if (!value) PyErr_Clear();
+    return value;
+}
+
+static const char *keep_text(kernel_function *owner, const char *text) {
+    char *copy = text ? arena_strdup(&owner->mem, text) : NULL;
+    if (!copy && !PyErr_Occurred()) PyErr_NoMemory();
+    return copy;
+}
+
+/* The object lives as long as the owner; kept[address] = object. */
+static bool keep(kernel_function *owner, PyObject *o) {
+    if (!owner->kept && !(owner->kept = PyDict_New())) return false;
+    PyObject *key = PyLong_FromVoidPtr(o);
+    bool done = key && PyDict_SetItem(owner->kept, key, o) == 0;
+    Py_XDECREF(key);
+    return done;
+}
+
+static bool become(py_entity *out, py_entity_kind kind, const char *name) {
+    out->kind = kind;
+    out->name = name;
+    return name != NULL;
+}
+
+/* numpy.NAME, a class of the NumPy that is loaded; NULL when none is. New reference. */
+static PyObject *numpy_class(const char *name) {
+    PyObject *module_name = PyUnicode_FromString("numpy");
+    PyObject *numpy = module_name ? PyImport_GetModule(module_name) : NULL;
+    PyObject *cls = numpy ? PyObject_GetAttrString(numpy, name) : NULL;
+    Py_XDECREF(module_name);
+    Py_XDECREF(numpy);
+    PyErr_Clear();
+    return cls;
+}
+
+static bool is_instance(PyObject *o, const char *numpy_name) {
+    PyObject *cls = numpy_class(numpy_name);
+    int is = cls ? PyObject_IsInstance(o, cls) : 0;
+    Py_XDECREF(cls);
+    if (is < 0) PyErr_Clear();
+    return is == 1;
+}
+
+static bool is_subclass(PyObject *o, const char *numpy_name) {
+    PyObject *cls = numpy_class(numpy_name);
+    int is = cls ? PyObject_IsSubclass(o, cls) : 0;
+    Py_XDECREF(cls);
+    if (is < 0) PyErr_Clear();
+    return is == 1;
+}
+
+/* ---- scalar types ---- */
+
+static py_scalar scalar_of(int kind, long bytes) {
+    static const struct {
+        char kind;
+        uint8_t bytes, scalar;
+    } rows[] = {
+        {'b', 1, PY_S_BOOL}, {'i', 1, PY_S_I8},    {'i', 2, PY_S_I16}, {'i', 4, PY_S_I32},
+        {'i', 8, PY_S_I64},  {'u', 1, PY_S_U8},    {'u', 2, PY_S_U16}, {'u', 4, PY_S_U32},
+        {'u', 8, PY_S_U64},  {'f', 2, PY_S_F16},   {'f', 4, PY_S_F32}, {'f', 8, PY_S_F64},
+        {'c', 8, PY_S_C64},  {'c', 16, PY_S_C128},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (rows[i].kind == kind && rows[i].bytes == bytes) return rows[i].scalar;
+    return PY_S_NONE;
+}
+
+/* Of a numpy.dtype; NONE for what kernels have not (dates, long double, foreign byte order). */
+static py_scalar scalar_of_dtype(PyObject *dtype) {
+    PyObject *kind = attribute_or_null(dtype, "kind"), *size = attribute_or_null(dtype, "itemsize");
+    PyObject *native = attribute_or_null(dtype, "isnative");
+    py_scalar s = PY_S_NONE;
+    if (kind && size && native == Py_True && PyUnicode_Check(kind) && PyLong_Check(size) &&
+        PyUnicode_GET_LENGTH(kind) == 1)
+        s = scalar_of((int)PyUnicode_READ_CHAR(kind, 0), PyLong_AsLong(size));
+    Py_XDECREF(kind);
+    Py_XDECREF(size);
+    Py_XDECREF(native);
+    return s;
+}
+
+/* Of an object that has a dtype attribute. */
+static py_scalar scalar_of_array(PyObject *o) {
+    PyObject *dtype = attribute_or_null(o, "dtype");
+    py_scalar s = dtype ? scalar_of_dtype(dtype) : PY_S_NONE;
+    Py_XDECREF(dtype);
+    return s;
+}
+
+static py_scalar scalar_of_numpy_type(PyObject *type) {
+    PyObject *cls = numpy_class("dtype"), *dtype = cls ? PyObject_CallOneArg(cls, type) : NULL;
+    py_scalar s = dtype ? scalar_of_dtype(dtype) : PY_S_NONE;
+    PyErr_Clear();
+    Py_XDECREF(dtype);
+    Py_XDECREF(cls);
+    return s;
+}
+
+static py_scalar scalar_of_python_type(PyObject *type) {
+    if (type == (PyObject *)&PyBool_Type) return PY_S_BOOL;
+    if (type == (PyObject *)&PyLong_Type) return PY_S_I64;
+    if (type == (PyObject *)&PyFloat_Type) return PY_S_F64;
+    if (type == (PyObject *)&PyComplex_Type) return PY_S_C128;
+    return PY_S_NONE;
+}
+
+/* ---- objects -> entities; each answers 1 (it is one), 0 (it is not) or -1 (exception) ---- */
+
+static bool to_entity(PyObject *o, const char *name, int depth, kernel_function *owner,
+                      py_entity *out);
+
+static int done_or_failed(bool done) { return done ? 1 : -1; }
+
+static int as_object(PyObject *o, const char *name, kernel_function *owner, py_entity *out) {
+    PyObject *what =
+        PyType_Check(o)
+            ? PyUnicode_FromFormat("class '%s'", ((PyTypeObject *)o)->tp_name)
+            : PyUnicode_FromFormat("'%s' (an object of type '%s')", name, Py_TYPE(o)->tp_name);
+    const char *text = what ? keep_text(owner, PyUnicode_AsUTF8(what)) : NULL;
+    Py_XDECREF(what);
+    out->handle = o;
+    return done_or_failed(become(out, PY_ENTITY_OBJECT, text) && keep(owner, o));
+}
+
+/* Python's own numbers, strings, None, and subclasses (IntEnum); NumPy's scalars came before. */
+static int as_constant(PyObject *o, kernel_function *owner, py_entity *out) {
+    if (!kernel_to_constant(o, &owner->mem, &out->value)) return -1;
     out->kind = PY_ENTITY_CONSTANT;
-    if (!kernel_to_constant(o, &owner->mem, &out->value)) return false;
-    if (out->value.kind != PY_VALUE_OTHER) return true;
-    out->kind = PY_ENTITY_OBJECT;
-    out->name = arena_printf(&owner->mem, "%s (%s)", name, Py_TYPE(o)->tp_name);
-    return true;
+    return out->value.kind != PY_VALUE_OTHER;
+}
+
+/* np.float32(1.5): the value, strongly typed. */
+static int as_numpy_scalar(PyObject *o, kernel_function *owner, py_entity *out) {
+    if (!is_instance(o, "generic")) return 0;
+    py_scalar type = scalar_of_array(o);
+    if (type == PY_S_NONE) return 0;
+    PyObject *value = PyObject_CallMethod(o, "item", NULL);
+    if (!value) return -1;
+    int status = as_constant(value, owner, out);
+    Py_DECREF(value);
+    out->type = type;
+    return status;
+}
+
+static int as_tuple(PyObject *o, const char *name, int depth, kernel_function *owner,
+                    py_entity *out) {
+    if (!PyTuple_Check(o) || depth >= MAX_TUPLE_DEPTH) return 0;
+    Py_ssize_t n = PyTuple_GET_SIZE(o);
+    out->kind = PY_ENTITY_TUPLE;
+    out->handle = o; /* attributes of named tuples */
+    out->count = (uint32_t)n;
+    out->items = ARENA_ARRAY(&owner->mem, py_entity, n + 1);
+    if (!out->items) return PyErr_NoMemory(), -1;
+    for (Py_ssize_t i = 0; i < n; i++)
+        if (!to_entity(PyTuple_GET_ITEM(o, i), name, depth + 1, owner, &out->items[i])) return -1;
+    return done_or_failed(keep(owner, o));
+}
+
+/* The copy that stands for the array as long as the owner lives: kept[address] = (array, copy). */
+static PyObject *frozen_copy(PyObject *o, kernel_function *owner) {
+    if (!owner->kept && !(owner->kept = PyDict_New())) return NULL;
+    PyObject *key = PyLong_FromVoidPtr(o);
+    PyObject *pair = key ? PyDict_GetItemWithError(owner->kept, key) : NULL;
+    Py_XINCREF(pair);
+    if (key && !pair && !PyErr_Occurred()) {
+        PyObject *copy = PyObject_CallMethod(o, "copy", "s", "K");
+        pair = copy ? PyTuple_Pack(2, o, copy) : NULL;
+        Py_XDECREF(copy);
+        if (pair && PyDict_SetItem(owner->kept, key, pair) < 0) Py_CLEAR(pair);
+    }
+    Py_XDECREF(key);
+    Py_XDECREF(pair); /* the dict has it */
+    return pair ? PyTuple_GET_ITEM(pair, 1) : NULL;
+}
+
+static int as_array(PyObject *o, kernel_function *owner, py_entity *out) {
+    if (!is_instance(o, "ndarray")) return 0;
+    out->type = scalar_of_array(o);
+    if (out->type == PY_S_NONE) return 0;
+    PyObject *copy = frozen_copy(o, owner);
+    if (!copy) return -1;
+    Py_buffer view;
+    if (PyObject_GetBuffer(copy, &view, PyBUF_STRIDED_RO) < 0) return -1;
+    bool fits = view.ndim <= PY_MAX_NDIM;
+    out->kind = PY_ENTITY_ARRAY;
+    out->ndim = view.ndim;
+    out->data = view.buf;
+    out->handle = copy;
+    for (int i = 0; fits && i < view.ndim; i++) {
+        out->shape[i] = view.shape[i];
+        out->strides[i] = view.strides[i];
+    }
+    PyBuffer_Release(&view);
+    return fits;
+}
+
+/* Stubs of simt.numba and its scalar types say themselves what they are. */
+static int as_marked(PyObject *o, kernel_function *owner, py_entity *out) {
+    PyObject *mark = attribute_or_null(o, "_simt_intrinsic");
+    if (mark && PyUnicode_Check(mark)) {
+        const char *name = keep_text(owner, PyUnicode_AsUTF8(mark));
+        Py_DECREF(mark);
+        out->handle = o;
+        return done_or_failed(become(out, PY_ENTITY_INTRINSIC, name) && keep(owner, o));
+    }
+    Py_XDECREF(mark);
+    mark = attribute_or_null(o, "_simt_scalar");
+    if (mark && PyLong_Check(mark)) {
+        long s = PyLong_AsLong(mark);
+        out->kind = PY_ENTITY_TYPE;
+        out->type = s > PY_S_NONE && s < PY_SCALAR_COUNT ? (py_scalar)s : PY_S_NONE;
+        PyErr_Clear();
+        Py_DECREF(mark);
+        return out->type != PY_S_NONE;
+    }
+    Py_XDECREF(mark);
+    return 0;
+}
+
+/* "module.name" of a function or class that a known library defines; *out is new, or NULL. */
+static bool library_name(PyObject *o, PyObject **out) {
+    *out = NULL;
+    PyObject *module = attribute_or_null(o, "__module__"), *name = attribute_or_null(o, "__name__");
+    if (!module && is_instance(o, "ufunc")) module = PyUnicode_FromString("numpy");
+    if (module && name && PyUnicode_Check(module) && PyUnicode_Check(name)) {
+        const char *text = PyUnicode_AsUTF8(module);
+        if (text && strcmp(text, "_operator") == 0) text = "operator";
+        if (text && strncmp(text, "numpy.", 6) == 0 && is_instance(o, "ufunc")) text = "numpy";
+        if (text &&
+            (!strcmp(text, "math") || !strcmp(text, "cmath") || !strcmp(text, "builtins") ||
+             !strcmp(text, "operator") || !strcmp(text, "numpy") || !strncmp(text, "numpy.", 6)))
+            *out = PyUnicode_FromFormat("%s.%U", text, name);
+    }
+    Py_XDECREF(module);
+    Py_XDECREF(name);
+    return *out || !PyErr_Occurred();
+}
+
+static int as_library_function(PyObject *o, kernel_function *owner, py_entity *out) {
+    if (!PyCallable_Check(o)) return 0;
+    PyObject *name;
+    if (!library_name(o, &name)) return -1;
+    if (!name) return 0;
+    const char *text = keep_text(owner, PyUnicode_AsUTF8(name));
+    Py_DECREF(name);
+    out->handle = o;
+    return done_or_failed(become(out, PY_ENTITY_INTRINSIC, text) && keep(owner, o));
+}
+
+static int as_type(PyObject *o, kernel_function *owner, py_entity *out) {
+    if (PyType_Check(o)) {
+        out->type = scalar_of_python_type(o);
+        if (out->type == PY_S_NONE && is_subclass(o, "generic"))
+            out->type = scalar_of_numpy_type(o);
+    } else if (is_instance(o, "dtype")) {
+        out->type = scalar_of_dtype(o);
+    }
+    out->kind = PY_ENTITY_TYPE;
+    return out->type != PY_S_NONE;
+}
+
+/* A Python function, or the dispatcher of one (its attribute py_func). */
+static int as_function(PyObject *o, kernel_function *owner, py_entity *out) {
+    PyObject *function = PyFunction_Check(o) ? Py_NewRef(o) : NULL;
+    if (!function && !PyType_Check(o) && !PyModule_Check(o))
+        function = attribute_or_null(o, "py_func");
+    int status = 0;
+    if (function && PyFunction_Check(function)) {
+        PyObject *name = ((PyFunctionObject *)function)->func_name;
+        out->handle = function;
+        /* A function that names itself must not keep itself alive. */
+        bool kept = function == owner->pub.handle || keep(owner, function);
+        status = done_or_failed(
+            kept && become(out, PY_ENTITY_FUNCTION, keep_text(owner, PyUnicode_AsUTF8(name))));
+    }
+    Py_XDECREF(function);
+    return status;
+}
+
+/* Modules; and classes of the user's, whose attributes may be constants (enums, settings). */
+static int as_module(PyObject *o, kernel_function *owner, py_entity *out) {
+    PyObject *name = NULL;
+    if (PyModule_Check(o))
+        name = attribute_or_null(o, "__name__");
+    else if (PyType_Check(o) &&
+             !PyType_IsSubtype((PyTypeObject *)o, (PyTypeObject *)PyExc_BaseException))
+        name = attribute_or_null(o, "__qualname__");
+    if (!name || !PyUnicode_Check(name)) {
+        Py_XDECREF(name);
+        return 0;
+    }
+    const char *text = keep_text(owner, PyUnicode_AsUTF8(name));
+    Py_DECREF(name);
+    out->handle = o;
+    return done_or_failed(become(out, PY_ENTITY_MODULE, text) && keep(owner, o));
+}
+
+static bool to_entity(PyObject *o, const char *name, int depth, kernel_function *owner,
+                      py_entity *out) {
+    memset(out, 0, sizeof *out);
+    int status = as_numpy_scalar(o, owner, out);
+    if (status == 0) status = as_constant(o, owner, out);
+    if (status == 0) status = as_tuple(o, name, depth, owner, out);
+    if (status == 0) status = as_array(o, owner, out);
+    if (status == 0) status = as_type(o, owner, out);
+    if (status == 0) status = as_marked(o, owner, out);
+    if (status == 0) status = as_library_function(o, owner, out);
+    if (status == 0) status = as_function(o, owner, out);
+    if (status == 0) status = as_module(o, owner, out);
+    if (status == 0) {
+        memset(out, 0, sizeof *out);
+        status = as_object(o, name, owner, out);
+    }
+    return status == 1;
+}
+
+bool kernel_to_entity(PyObject *o, const char *name, kernel_function *owner, py_entity *out) {
+    return to_entity(o, name, 0, owner, out);
+}
+
+/* ---- the host's answers ---- */
+
+/* The pending exception as a status: its text, so that the front end can add the position. Ctrl-C
+ * and the like stay pending. */
+static simt_status status_of_exception(void) {
+    if (!PyErr_ExceptionMatches(PyExc_Exception) || PyErr_ExceptionMatches(PyExc_MemoryError))
+        return status_fail(SIMT_ERR_RUNTIME, "stopped by an exception");
+    PyObject *type, *value, *trace;
+    PyErr_Fetch(&type, &value, &trace);
+    PyObject *text = value ? PyObject_Str(value) : NULL;
+    const char *utf8 = text ? PyUnicode_AsUTF8(text) : NULL;
+    simt_status status = status_fail(SIMT_ERR_TYPING, "%s", utf8 ? utf8 : "an exception");
+    PyErr_Clear();
+    Py_XDECREF(text);
+    Py_XDECREF(type);
+    Py_XDECREF(value);
+    Py_XDECREF(trace);
+    return status;
+}
+
+/* The value of a closure variable into *out (borrowed). 1, 0 (no such), -1 (the cell is empty). */
+static int find_in_closure(PyObject *function, PyObject *name, PyObject **out) {
+    PyObject *closure = PyFunction_GET_CLOSURE(function);
+    if (!closure) return 0;
+    PyObject *names = PyCode_GetFreevars((PyCodeObject *)PyFunction_GET_CODE(function));
+    int found = 0;
+    for (Py_ssize_t i = 0; names && i < PyTuple_GET_SIZE(names); i++) {
+        if (PyUnicode_Compare(PyTuple_GET_ITEM(names, i), name) != 0) continue;
+        *out = PyCell_GET(PyTuple_GET_ITEM(closure, i));
+        found = *out ? 1 : -1;
+    }
+    Py_XDECREF(names);
+    return found;
+}
+
+/* In the globals, then in the builtins of the function; borrowed. */
+static PyObject *find_global(PyObject *function, PyObject *name) {
+    PyObject *value = PyDict_GetItemWithError(PyFunction_GET_GLOBALS(function), name);
+    if (value || PyErr_Occurred()) return value;
+    PyObject *builtins = PyObject_GetAttrString(function, "__builtins__");
+    if (builtins && PyDict_Check(builtins)) value = PyDict_GetItemWithError(builtins, name);
+    Py_XDECREF(builtins);
+    return value;
+}
+
+static simt_status host_lookup(void *context, const py_function *fn, const char *name,
+                               py_entity *out) {
+    PyObject *function = fn->handle, *value = NULL, *text = PyUnicode_FromString(name);
+    if (!text) return status_of_exception();
+    int found = find_in_closure(function, text, &value);
+    if (found == 0) value = find_global(function, text);
+    Py_DECREF(text);
+    if (found < 0)
+        return status_fail(SIMT_ERR_TYPING,
+                           "the variable '%s' of the enclosing function has no value yet", name);
+    if (!value && PyErr_Occurred()) return status_of_exception();
+    if (!value) return status_fail(SIMT_ERR_TYPING, "name '%s' is not defined", name);
+    Py_INCREF(value);
+    bool done = kernel_to_entity(value, name, owner_of(fn), out);
+    Py_DECREF(value);
+    return done ? SIMT_OK : status_of_exception();
+}
+
+/* threadIdx.x, cuda.shared.array, ...: what the stub's attribute says, else the joined name. */
+static simt_status attribute_of_intrinsic(const py_entity *of, const char *name, py_entity *out) {
+    PyObject *value = of->handle ? attribute_or_null(of->handle, name) : NULL;
+    memset(out, 0, sizeof *out);
+    int status = value ? as_marked(value, &everyone, out) : 0;
+    Py_XDECREF(value);
+    if (status < 0) return status_of_exception();
+    if (status == 1) return SIMT_OK;
+    out->handle = NULL;
+    out->kind = PY_ENTITY_INTRINSIC;
+    out->name = arena_printf(&everyone.mem, "%s.%s", of->name, name);
+    return out->name ? SIMT_OK : status_fail(SIMT_ERR_MEMORY, "out of memory");
+}
+
+static simt_status host_attribute(void *context, const py_entity *of, const char *name,
+                                  py_entity *out) {
+    if (of->kind == PY_ENTITY_INTRINSIC) return attribute_of_intrinsic(of, name, out);
+    bool named_tuple = of->kind == PY_ENTITY_TUPLE && of->handle;
+    if (of->kind != PY_ENTITY_MODULE && !named_tuple)
+        return status_fail(SIMT_ERR_TYPING, "%s has no attribute '%s' in a kernel",
+                           of->name ? of->name : "a constant", name);
+    PyObject *value = PyObject_GetAttrString(of->handle, name);
+    char whole[200];
+    snprintf(whole, sizeof whole, "%s.%s", of->name ? of->name : "tuple", name);
+    bool done = value && kernel_to_entity(value, whole, &everyone, out);
+    Py_XDECREF(value);
+    return done ? SIMT_OK : status_of_exception();
+}
+
+static simt_status host_function(void *context, const py_entity *of, const py_function **out) {
+    *out = of->handle ? kernel_function_get(of->handle) : NULL;
+    if (*out) return SIMT_OK;
+    return PyErr_Occurred() ? status_of_exception()
+                            : status_fail(SIMT_ERR_TYPING, "'%s' is not a function", of->name);
+}
+
+const py_host *kernel_host(void) {
+    static const py_host host = {
+        .lookup = host_lookup, .attribute = host_attribute, .function = host_function};
+    return &host;
 }

@@ -1,10 +1,10 @@
 /* From a Python function object to its tree.
  *
- * The code object names a file and a line. Most often the lines of the function alone are parsed, inside
- * a function whose parameters are its free variables; where that does not do (a lambda within a longer
- * statement, text at odd indentation), the whole file. What was found is compiled again and compared
- * with the function's own code object, so that a file edited since its import, or the wrong one of two
- * lambdas on a line, is an error and never a wrong kernel.
+ * The code object names a file and a line. Most often the lines of the function alone are parsed,
+ * inside a function whose parameters are its free variables; where that does not do (a lambda
+ * within a longer statement, text at odd indentation), the whole file. What was found is compiled
+ * again and compared with the function's own code object, so that a file edited since its import,
+ * or the wrong one of two lambdas on a line, is an error and never a wrong kernel.
  *
  * A tree is kept with its code object, a py_function with its function object; both go with them.
  */
@@ -13,7 +13,8 @@
 
 #include <string.h>
 
-/* ---- what is kept: address of an object -> capsule, dropped by a weak reference to the object ---- */
+/* ---- what is kept: address of an object -> capsule, dropped by a weak reference to the object
+ * ---- */
 
 static PyObject *registry; /* dict */
 
@@ -151,7 +152,10 @@ static source_tree *tree_of(PyObject *function, PyCodeObject *code) {
     arena_init(&t->mem);
     t->file = copy_text(code->co_filename, &t->mem);
     t->name = copy_text(code->co_name, &t->mem);
-    if (!t->file || !t->name || !tree_find(function, code, t)) {
+    int collecting = PyGC_Disable(); /* thousands of ast objects come and go, none is garbage */
+    bool found = t->file && t->name && tree_find(function, code, t);
+    if (collecting) PyGC_Enable();
+    if (!found) {
         tree_free(t);
         return NULL;
     }
@@ -205,7 +209,6 @@ static kernel_function *function_make(PyObject *function, PyCodeObject *code) {
     if (!f) return t ? (PyErr_NoMemory(), NULL) : NULL;
     arena_init(&f->mem);
     f->pub = (py_function){.name = t->name, .file = t->file, .tree = t->tree, .handle = function};
-    f->kept = PyList_New(0);
     if (!remember(function, function_kind, f, function_release)) return NULL;
     if (fill_defaults(function, code, f)) return f;
     PyObject *key = PyLong_FromVoidPtr(function), *type, *value, *trace;

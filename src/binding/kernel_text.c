@@ -1,7 +1,8 @@
 /* The text of a user's source file: for kernels and for the line that an error shows.
  *
- * linecache is the authority, since IPython, doctest and `simt run` register there what is in no file;
- * but importing it costs 5 ms, so a plain UTF-8 file is read here as long as nobody has imported it.
+ * linecache is the authority, since IPython and doctest register there what is in no file; but
+ * importing it costs 5 ms, so as long as nobody has, a plain UTF-8 file is read here, and the
+ * program of `simt run -c` and `-` is taken from simt._run.
  */
 #include "binding/kernel_tree.h"
 
@@ -11,8 +12,8 @@
 
 #define MAX_SOURCE_BYTES (64 << 20)
 
-/* The encoding declared in the first two lines is UTF-8 or there is none (PEP 263; a byte order mark
- * was skipped). */
+/* The encoding declared in the first two lines is UTF-8 or there is none (PEP 263; a byte order
+ * mark was skipped). */
 static bool is_utf8(const char *text, size_t bytes) {
     const char *p = text, *end = text + bytes;
     for (int line = 0; line < 2 && p < end; line++) {
@@ -114,18 +115,35 @@ static PyObject *text_of_linecache(PyObject *filename, PyObject *globals) {
     return text;
 }
 
+/* The program that `simt run -c` or `simt run -` runs: simt._run.sources[filename]. */
+static PyObject *text_of_run(PyObject *filename) {
+    PyObject *name = PyUnicode_FromString("simt._run");
+    PyObject *module = name ? PyImport_GetModule(name) : NULL;
+    PyObject *sources = module ? PyObject_GetAttrString(module, "sources") : NULL;
+    PyObject *text =
+        sources && PyDict_Check(sources) ? PyDict_GetItemWithError(sources, filename) : NULL;
+    Py_XINCREF(text);
+    if (text && PyBytes_Check(text)) { /* from the standard input, as it was */
+        PyObject *decoder = PyImport_ImportModule("importlib.util");
+        Py_SETREF(text, decoder ? PyObject_CallMethod(decoder, "decode_source", "O", text) : NULL);
+        Py_XDECREF(decoder);
+    }
+    if (!text) PyErr_Clear();
+    Py_XDECREF(name);
+    Py_XDECREF(module);
+    Py_XDECREF(sources);
+    return with_plain_newlines(text);
+}
+
 PyObject *kernel_text_load(PyObject *filename, PyObject *globals, int attempt, bool *done) {
     *done = attempt >= 2;
     if (attempt == 0) {
         PyObject *modules = PyImport_GetModuleDict(); /* borrowed */
         PyObject *linecache = PyMapping_GetItemString(modules, "linecache");
-        if (!linecache) {
-            PyErr_Clear();
-            return NULL;
-        }
-        PyObject *text = text_of_cache(linecache, filename);
-        Py_DECREF(linecache);
-        return text;
+        if (!linecache) PyErr_Clear();
+        PyObject *text = linecache ? text_of_cache(linecache, filename) : NULL;
+        Py_XDECREF(linecache);
+        return text || PyErr_Occurred() ? text : text_of_run(filename);
     }
     if (attempt == 1) {
         bool named = PyUnicode_GET_LENGTH(filename) > 0 && PyUnicode_READ_CHAR(filename, 0) != '<';
