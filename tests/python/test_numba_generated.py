@@ -186,7 +186,7 @@ WARP_SHAPES = {
     # groups leave the loop at different times
     "loop": """
     for k in range(group + 2):
-        v = (v * 7 + r) % 50
+        v = (v * 7 + (r & 255)) % 50
         r = {expression}
         cuda.syncwarp(mask)
 """,

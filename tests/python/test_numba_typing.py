@@ -31,13 +31,17 @@ class type_of:
 
 ARGUMENTS = {f"v{ord(t)}": np.dtype(t).type(1) for t in rules.VARIABLES}
 
+LITERALS = "".join(rules.LITERALS)
 # (group, name, left operands, right operands, reason): where simt differs on purpose
-EXPECTED = []
+EXPECTED = [
+    (None, None, LITERALS, LITERALS, "Numba folds literals before it types them"),
+    ("binary", ["**"], "?T", "i", "Numba finds float32 for bool ** int32 alone, int64 for others"),
+]
 
 
 def is_expected(group, name, a, b):
     return any(
-        g == group and (n is None or name in n) and (x is None or a in x) and (y is None or b in y)
+        (g is None or g == group) and (n is None or name in n) and (x is None or a in x) and (y is None or b != "" and b in y)
         for g, n, x, y, _ in EXPECTED
     )
 
@@ -169,7 +173,7 @@ def test_ranges():
     for name, rows in TYPES["ranges"].items():
 
         def text(a, b, name=name):
-            return f"for x in {name.format(a=spelled(a), b=spelled(b))}:\n    pass"
+            return f"for x in {name.format(a=spelled(a), b=spelled(b))}:\n    break"
 
         cases += table_cases(name, rows, rules.OPERANDS, text)
     report(differences("range", cases, body_letters))

@@ -16,8 +16,19 @@ static py_scalar int_common(py_scalar a, py_scalar b) {
 
 static bool is_integral(py_scalar s) { return s == PY_S_BOOL || py_scalar_is_int(s); }
 
+/* Numba's overloads skip the least float for these: uint16 with float32 is float64. */
+static bool is_skipping(py_scalar integer, py_scalar other) {
+    if (integer == PY_S_U8) return other == PY_S_F16;
+    return integer == PY_S_U16 && (other == PY_S_F16 || other == PY_S_F32 || other == PY_S_C64);
+}
+
 static py_scalar arithmetic_type(py_scalar a, py_scalar b) {
-    return is_integral(a) && is_integral(b) ? int_common(a, b) : py_scalar_unify(a, b);
+    if (is_integral(a) && is_integral(b)) return int_common(a, b);
+    if (is_skipping(a, b) || is_skipping(b, a))
+        return a == PY_S_U8 || b == PY_S_U8     ? PY_S_F32
+               : a == PY_S_C64 || b == PY_S_C64 ? PY_S_C128
+                                                : PY_S_F64;
+    return py_scalar_unify(a, b);
 }
 
 static bool no_operator(py_ctx *c, const py_node *at, py_operator op, const py_val *a,
@@ -387,6 +398,7 @@ bool py_binary(py_ctx *c, const py_node *at, py_operator op, const py_val *a, co
     if (is_shift(op)) type = py_scalar_is_unsigned(s) ? PY_S_U64 : PY_S_I64;
     if (op == PY_DIV && integral) type = PY_S_F64;
     if (op == PY_POW && py_scalar_is_float(s) && is_integral(t)) type = s;
+    if (type == PY_S_F16 && (op == PY_FLOORDIV || op == PY_MOD || op == PY_POW)) type = PY_S_F32;
     if (py_scalar_is_complex(type)) return complex_binary(c, at, op, a, b, type, out);
     if (py_scalar_is_float(type)) return float_binary(c, at, op, a, b, type, out);
     return int_binary(c, at, op, a, b, type, out);
