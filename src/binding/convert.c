@@ -134,6 +134,14 @@ static bool is_integer(PyObject *o) {
            (binding_is_array(o) && ((pyarray *)o)->a->ndim == 0);
 }
 
+static bool shape_item(PyObject *o, const char *what, Py_ssize_t at, int64_t *out) {
+    if (PyIndex_Check(o)) return binding_to_int64(o, out);
+    PyErr_Format(PyExc_TypeError,
+                 "%s: '%s' object cannot be interpreted as an integer: %R at position %zd", what,
+                 Py_TYPE(o)->tp_name, o, at);
+    return false;
+}
+
 bool binding_to_shape(PyObject *o, const char *what, int64_t *shape, int *ndim) {
     if (is_integer(o)) {
         *ndim = 1;
@@ -151,7 +159,7 @@ bool binding_to_shape(PyObject *o, const char *what, int64_t *shape, int *ndim) 
         PyErr_Format(PyExc_ValueError, "%s: at most %d dimensions are supported, got %zd", what,
                      ARRAY_MAX_NDIM, n);
     for (Py_ssize_t i = 0; ok && i < n; i++)
-        ok = binding_to_int64(PySequence_Fast_GET_ITEM(list, i), &shape[i]);
+        ok = shape_item(PySequence_Fast_GET_ITEM(list, i), what, i, &shape[i]);
     Py_DECREF(list);
     *ndim = (int)n;
     return ok;
@@ -166,7 +174,7 @@ bool binding_args_to_shape(PyObject *const *args, Py_ssize_t n, const char *what
         return false;
     }
     for (Py_ssize_t i = 0; i < n; i++)
-        if (!binding_to_int64(args[i], &shape[i])) return false;
+        if (!shape_item(args[i], what, i, &shape[i])) return false;
     *ndim = (int)n;
     return true;
 }

@@ -164,6 +164,9 @@ bool tensor_int_arg(PyObject *o, int64_t absent, int64_t *out) {
 bool tensor_dtype_arg(PyObject *o, const char *function, int *dt) {
     *dt = -1;
     if (!o || o == Py_None) return true;
+    if (o == (PyObject *)&PyFloat_Type) return *dt = DT_F64, true;
+    if (o == (PyObject *)&PyLong_Type) return *dt = DT_I64, true;
+    if (o == (PyObject *)&PyBool_Type) return *dt = DT_BOOL, true;
     if (!Py_IS_TYPE(o, &tensor_dtype_type)) {
         PyErr_Format(PyExc_TypeError, "%s(): argument 'dtype' must be torch.dtype, not %s",
                      function, Py_TYPE(o)->tp_name);

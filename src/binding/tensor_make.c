@@ -177,13 +177,14 @@ static bool check_size(const int64_t *shape, int ndim, dtype dt, const char *nam
     bool overflow = false;
     for (int i = 0; i < ndim; i++) {
         if (shape[i] < 0) {
-            if (strcmp(name, "zeros") == 0 || strcmp(name, "ones") == 0 ||
-                strcmp(name, "empty") == 0 || strcmp(name, "full") == 0)
+            char sizes[300];
+            shape_text(shape, ndim, sizes, sizeof sizes);
+            if (strcmp(name, "zeros") == 0)
                 PyErr_Format(PyExc_RuntimeError, "%s: Dimension size must be non-negative.", name);
             else
                 PyErr_Format(PyExc_RuntimeError,
-                             "Trying to create tensor with negative dimension %lld",
-                             (long long)shape[i]);
+                             "Trying to create tensor with negative dimension %lld: %s",
+                             (long long)shape[i], sizes);
             return false;
         }
         overflow |= __builtin_mul_overflow(bytes, shape[i] ? shape[i] : 1, &bytes);

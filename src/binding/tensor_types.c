@@ -319,7 +319,14 @@ static PyObject *generator_new(PyTypeObject *type, PyObject *args, PyObject *kwa
     return (PyObject *)g;
 }
 static PyObject *generator_manual_seed(PyObject *self, PyObject *seed) {
-    uint64_t value = PyLong_AsUnsignedLongLongMask(seed);
+    int overflow;
+    uint64_t value = (uint64_t)PyLong_AsLongLongAndOverflow(seed, &overflow);
+    if (overflow > 0) value = PyLong_AsUnsignedLongLong(seed);
+    if (overflow < 0 || (overflow > 0 && PyErr_Occurred())) {
+        PyErr_Clear();
+        return PyErr_Format(PyExc_ValueError, "Overflow when unpacking long long: the seed %R",
+                            seed);
+    }
     if (PyErr_Occurred()) return NULL;
     ((pygenerator *)self)->state = (random_state){.seed = value};
     return Py_NewRef(self);

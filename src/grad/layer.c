@@ -67,6 +67,11 @@ static simt_status check_conv(const array *x, const array *m, const array *bias,
     shape_text(m->shape, m->ndim, weight, sizeof weight);
     if (o->groups <= 0)
         return status_fail(SIMT_ERR_RUNTIME, "non-positive groups is not supported");
+    if (m->shape[0] < o->groups)
+        return status_fail(SIMT_ERR_RUNTIME,
+                           "Given groups=%lld, expected weight to be at least %lld at dimension 0, "
+                           "but got weight of size %s instead",
+                           (long long)o->groups, (long long)o->groups, weight);
     if (o->groups > INT32_MAX || x->shape[1] != m->shape[1] * o->groups)
         return status_fail(SIMT_ERR_RUNTIME,
                            "Given groups=%lld, weight of size %s, expected input%s to have %lld "
@@ -87,7 +92,14 @@ static simt_status check_conv(const array *x, const array *m, const array *bias,
         if (o->stride[i] <= 0)
             return status_fail(SIMT_ERR_RUNTIME, "non-positive stride is not supported");
         if (o->dilation[i] <= 0)
-            return status_fail(SIMT_ERR_RUNTIME, "dilation should be greater than zero");
+            return status_fail(SIMT_ERR_RUNTIME,
+                               "dilation should be greater than zero, but got [%lld, %lld]",
+                               (long long)o->dilation[0], (long long)o->dilation[1]);
+        if (m->shape[2 + i] <= 0)
+            return status_fail(SIMT_ERR_RUNTIME,
+                               "kernel size should be greater than zero, but got kernel_height: "
+                               "%lld kernel_width: %lld",
+                               (long long)m->shape[2], (long long)m->shape[3]);
         SIMT_TRY(
             check_window("conv2d", m->shape[2 + i], o->stride[i], o->padding[i], o->dilation[i]));
         padded[i] = x->shape[2 + i] + 2 * o->padding[i];
@@ -196,8 +208,10 @@ static simt_status check_pool(const array *x, const pool_options *o, const char 
     for (int i = 0; i < 2; i++) {
         if (o->kernel[i] <= 0 || o->stride[i] <= 0 || o->dilation[i] <= 0)
             return status_fail(SIMT_ERR_RUNTIME,
-                               "%s: kernel size, stride and dilation should be greater than zero",
-                               name);
+                               "%s: kernel size, stride and dilation should be greater than zero, "
+                               "but got %lld, %lld and %lld",
+                               name, (long long)o->kernel[i], (long long)o->stride[i],
+                               (long long)o->dilation[i]);
         if (o->padding[i] < 0)
             return status_fail(SIMT_ERR_RUNTIME, "pad must be non-negative, but got pad: %lld",
                                (long long)o->padding[i]);

@@ -477,3 +477,37 @@ def test_writes_through_data_are_not_seen():
     with torch.no_grad():
         w.add_(1)
     assert w._version == 1 and w.tolist() == [1, 1, 1]
+
+
+def test_layers_of_impossible_sizes():
+    x = torch.ones(1, 1, 8, 8)
+    nn = torch.nn
+    cases = [
+        (lambda: nn.Linear(-1, 3), r"negative dimension -1: \[3, -1\]"),
+        (lambda: nn.Embedding(3, -1), r"negative dimension -1: \[3, -1\]"),
+        (lambda: nn.Conv2d(1, 3, 0)(x), "kernel size should be greater than zero.*: 0 .*: 0"),
+        (lambda: nn.Conv2d(1, 0, 3)(x), r"weight of size \[0, 1, 3, 3\]"),
+        (lambda: nn.Conv2d(1, 3, 3, dilation=0)(x), r"dilation should be.*\[0, 0\]"),
+        (lambda: nn.Conv2d(1, 3, 3, stride=0)(x), "non-positive stride"),
+        (lambda: nn.MaxPool2d(2, 0)(x), "should be greater than zero, but got 2, 0 and 1"),
+        (lambda: nn.MaxPool2d(9)(x), r"\(1x8x8\).*too small"),
+    ]
+    for call, words in cases:
+        with pytest.raises(RuntimeError, match=words):
+            call()
+    with pytest.raises(ValueError, match="eps must be positive during training, but got -1"):
+        nn.BatchNorm2d(1, eps=-1)(x)
+    for bad, words in [("a", "'str'.*'a'"), (2.5, "'float'.*2.5"), (None, "'NoneType'.*None")]:
+        for call in [lambda: nn.Linear(bad, 3), lambda: nn.Embedding(3, bad)]:
+            with pytest.raises(TypeError, match=words):
+                call()
+
+
+def test_seeds():
+    for seed in (0, -1, 2**64 - 1, -(2**63)):
+        assert torch.manual_seed(seed).initial_seed() == seed % 2**64
+    for seed in (2**64, -(2**63) - 1, 10**30):
+        with pytest.raises(ValueError, match=f"Overflow when unpacking long long.*{seed}"):
+            torch.manual_seed(seed)
+    with pytest.raises((TypeError, ValueError)):
+        torch.manual_seed("a")

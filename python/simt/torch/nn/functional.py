@@ -209,6 +209,8 @@ def batch_norm(
     input, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.1, eps=1e-5
 ):
     if training:
+        if eps <= 0:
+            raise ValueError(f"batch_norm eps must be positive during training, but got {eps}")
         count = input.numel() // max(input.shape[1], 1)
         if count == 1:
             raise ValueError(
