@@ -220,27 +220,33 @@ static int as_array(PyObject *o, kernel_function *owner, py_entity *out) {
     return fits;
 }
 
-/* Stubs of simt.numba and its scalar types say themselves what they are. */
+/* The text of an attribute that marks an object, in the owner's arena; NULL: has none (or an exception
+ * is set). */
+static const char *mark_of(PyObject *o, const char *attribute, kernel_function *owner) {
+    PyObject *mark = attribute_or_null(o, attribute);
+    const char *text =
+        mark && PyUnicode_Check(mark) ? keep_text(owner, PyUnicode_AsUTF8(mark)) : NULL;
+    Py_XDECREF(mark);
+    return text;
+}
+
+/* Stubs of simt.numba, groups of them (cuda.atomic) and its scalar types say what they are. */
 static int as_marked(PyObject *o, kernel_function *owner, py_entity *out) {
-    PyObject *mark = attribute_or_null(o, "_simt_intrinsic");
-    if (mark && PyUnicode_Check(mark)) {
-        const char *name = keep_text(owner, PyUnicode_AsUTF8(mark));
-        Py_DECREF(mark);
+    const char *name = mark_of(o, "_simt_intrinsic", owner);
+    py_entity_kind kind = name ? PY_ENTITY_INTRINSIC : PY_ENTITY_MODULE;
+    if (!name && !PyErr_Occurred()) name = mark_of(o, "_simt_group", owner);
+    if (PyErr_Occurred()) return -1;
+    if (name) {
         out->handle = o;
-        return done_or_failed(become(out, PY_ENTITY_INTRINSIC, name) && keep(owner, o));
+        return done_or_failed(become(out, kind, name) && keep(owner, o));
     }
+    PyObject *mark = attribute_or_null(o, "_simt_scalar");
+    long s = mark && PyLong_Check(mark) ? PyLong_AsLong(mark) : PY_S_NONE;
+    PyErr_Clear();
     Py_XDECREF(mark);
-    mark = attribute_or_null(o, "_simt_scalar");
-    if (mark && PyLong_Check(mark)) {
-        long s = PyLong_AsLong(mark);
-        out->kind = PY_ENTITY_TYPE;
-        out->type = s > PY_S_NONE && s < PY_SCALAR_COUNT ? (py_scalar)s : PY_S_NONE;
-        PyErr_Clear();
-        Py_DECREF(mark);
-        return out->type != PY_S_NONE;
-    }
-    Py_XDECREF(mark);
-    return 0;
+    out->kind = PY_ENTITY_TYPE;
+    out->type = s > PY_S_NONE && s < PY_SCALAR_COUNT ? (py_scalar)s : PY_S_NONE;
+    return out->type != PY_S_NONE;
 }
 
 /* "module.name" of a function or class that a known library defines; *out is new, or NULL. */
