@@ -52,6 +52,45 @@ static pair quotient(py_ctx *c, py_scalar s, pair a, pair b, const py_node *at) 
     return (pair){py_slot(&r, 0), py_slot(&r, 1)};
 }
 
+static pair plus(py_ctx *c, pair a, pair b) {
+    return (pair){py_emit_binary(c, IR_FADD, a.re, b.re), py_emit_binary(c, IR_FADD, a.im, b.im)};
+}
+static pair shift(py_ctx *c, ir_type t, pair z, double by) {
+    return (pair){py_emit_binary(c, IR_FADD, z.re, py_emit_float(c, t, by)), z.im};
+}
+static pair product(py_ctx *c, pair a, pair b) {
+    return (pair){py_emit_binary(c, IR_FSUB, mul(c, a.re, b.re), mul(c, a.im, b.im)),
+                  py_emit_binary(c, IR_FADD, mul(c, a.re, b.im), mul(c, a.im, b.re))};
+}
+
+/* log(z + sqrt(z^2 + 1)), of the half plane where nothing cancels; odd */
+static pair complex_asinh(py_ctx *c, py_scalar s, pair z) {
+    ir_type t = py_scalar_ir(s);
+    ir_value *one = py_emit_float(c, t, 1);
+    ir_value *left = py_emit_binary(c, IR_FLT, z.re, py_emit_float(c, t, 0));
+    ir_value *sign = py_emit_select(c, left, py_emit_float(c, t, -1), one);
+    pair w = {mul(c, z.re, sign), mul(c, z.im, sign)};
+    pair root = complex_sqrt(c, t, shift(c, t, product(c, w, w), 1));
+    pair r = complex_log(c, plus(c, w, root));
+    return (pair){mul(c, r.re, sign), mul(c, r.im, sign)};
+}
+
+static pair complex_acosh(py_ctx *c, py_scalar s, pair z) { /* log(z + sqrt(z+1) sqrt(z-1)) */
+    ir_type t = py_scalar_ir(s);
+    pair root =
+        product(c, complex_sqrt(c, t, shift(c, t, z, 1)), complex_sqrt(c, t, shift(c, t, z, -1)));
+    return complex_log(c, plus(c, z, root));
+}
+
+static pair complex_atanh(py_ctx *c, py_scalar s, pair z) { /* (log(1+z) - log(1-z)) / 2 */
+    ir_type t = py_scalar_ir(s);
+    pair minus = {fn(c, IR_FNEG, z.re), fn(c, IR_FNEG, z.im)};
+    pair a = complex_log(c, shift(c, t, z, 1)), b = complex_log(c, shift(c, t, minus, 1));
+    ir_value *half = py_emit_float(c, t, 0.5);
+    return (pair){mul(c, half, py_emit_binary(c, IR_FSUB, a.re, b.re)),
+                  mul(c, half, py_emit_binary(c, IR_FSUB, a.im, b.im))};
+}
+
 /* op: of the real function with the same name */
 bool py_complex_function(py_ctx *c, py_call *x, ir_op op, py_val *out) {
     py_val v = x->args[0];
