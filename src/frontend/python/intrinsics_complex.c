@@ -116,6 +116,17 @@ bool py_complex_function(py_ctx *c, py_call *x, ir_op op, py_val *out) {
         r = (pair){mul(c, r.re, k), mul(c, r.im, k)};
         break;
     }
+    case IR_ASINH: r = complex_asinh(c, s, z); break;
+    case IR_ASIN: r = turn_back(c, complex_asinh(c, s, turn(c, z))); break;
+    case IR_ATANH: r = complex_atanh(c, s, z); break;
+    case IR_ATAN: r = turn_back(c, complex_atanh(c, s, turn(c, z))); break;
+    case IR_ACOSH: r = complex_acosh(c, s, z); break;
+    case IR_ACOS: { /* pi/2 - asin z */
+        r = turn_back(c, complex_asinh(c, s, turn(c, z)));
+        ir_value *quarter = py_emit_float(c, py_scalar_ir(s), 1.57079632679489661923);
+        r = (pair){py_emit_binary(c, IR_FSUB, quarter, r.re), fn(c, IR_FNEG, r.im)};
+        break;
+    }
     default:
         return py_fail(c, x->node, "%s of a complex number is not in simt's kernels yet", x->name);
     }
