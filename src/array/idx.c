@@ -2,7 +2,9 @@
  * big-endian numbers, then the elements in C order, big-endian. */
 #include "array/idx.h"
 
+#include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "array/internal.h"
 
@@ -18,14 +20,17 @@ static bool idx_dtype(unsigned char code, dtype *out) {
     }
 }
 
-static void copy_big_endian(unsigned char *to, const unsigned char *from, size_t count,
-                            size_t item) {
+/* From big-endian; `to` may be `from`. */
+static void to_native(unsigned char *to, const unsigned char *from, size_t count, size_t item) {
     if (item == 1) {
-        memcpy(to, from, count);
+        if (to != from) memcpy(to, from, count);
         return;
     }
-    for (size_t i = 0; i < count; i++)
-        for (size_t k = 0; k < item; k++) to[i * item + k] = from[i * item + item - 1 - k];
+    for (size_t i = 0; i < count * item; i += item) {
+        unsigned char element[8];
+        memcpy(element, from + i, item);
+        for (size_t k = 0; k < item; k++) to[i + k] = element[item - 1 - k];
+    }
 }
 
 typedef struct idx_header {
@@ -76,19 +81,56 @@ simt_status array_idx_bytes(const unsigned char *data, size_t bytes, const char 
     return SIMT_OK;
 }
 
+static simt_status check_length(const idx_header *h, size_t bytes, const char *name) {
+    char text[200];
+    if (bytes == h->total) return SIMT_OK;
+    return status_fail(SIMT_ERR_VALUE,
+                       "%s is %s: its header declares %s of %s (%zu bytes in all), it has %zu",
+                       name, bytes < h->total ? "cut short" : "too long",
+                       shape_print(h->shape, h->ndim, text, sizeof text), dtype_table[h->dt].name,
+                       h->total, bytes);
+}
+
 simt_status array_from_idx(const unsigned char *data, size_t bytes, const char *name, array **out) {
     *out = NULL;
     idx_header h;
     SIMT_TRY(read_header(data, bytes, name, &h));
-    if (bytes != h.total) {
-        char text[200];
-        return status_fail(SIMT_ERR_VALUE,
-                           "%s is %s: its header declares %s of %s (%zu bytes in all), it has %zu",
-                           name, bytes < h.total ? "cut short" : "too long",
-                           shape_print(h.shape, h.ndim, text, sizeof text), dtype_table[h.dt].name,
-                           h.total, bytes);
-    }
+    SIMT_TRY(check_length(&h, bytes, name));
     SIMT_TRY(array_empty(h.dt, h.shape, h.ndim, out));
-    copy_big_endian(array_data(*out), data + h.header, (size_t)h.size, dtype_bytes(h.dt));
+    to_native(array_data(*out), data + h.header, (size_t)h.size, dtype_bytes(h.dt));
+    return SIMT_OK;
+}
+
+static simt_status read_rest(int file, unsigned char *to, size_t bytes, const char *name) {
+    for (size_t done = 0; done < bytes;) {
+        ssize_t n = read(file, to + done, bytes - done);
+        if (n < 0 && errno == EINTR) continue;
+        if (n <= 0)
+            return status_fail(SIMT_ERR_VALUE, "%s is cut short: %zu bytes could not be read: %s",
+                               name, bytes - done, n < 0 ? strerror(errno) : "the file ends");
+        done += (size_t)n;
+    }
+    return SIMT_OK;
+}
+
+simt_status array_from_idx_file(const unsigned char *head, size_t head_bytes, int file,
+                                size_t bytes, const char *name, array **out) {
+    *out = NULL;
+    if (head_bytes >= bytes) return array_from_idx(head, bytes, name, out);
+    idx_header h;
+    array *a;
+    SIMT_TRY(read_header(head, head_bytes, name, &h));
+    SIMT_TRY(check_length(&h, bytes, name));
+    SIMT_TRY(array_empty(h.dt, h.shape, h.ndim, &a));
+    unsigned char *data = array_data(a);
+    size_t there = head_bytes - h.header;
+    memcpy(data, head + h.header, there);
+    simt_status status = read_rest(file, data + there, h.total - head_bytes, name);
+    if (status != SIMT_OK) {
+        array_unref(a);
+        return status;
+    }
+    to_native(data, data, (size_t)h.size, dtype_bytes(h.dt));
+    *out = a;
     return SIMT_OK;
 }

@@ -16,5 +16,8 @@ simt_status array_idx_bytes(const unsigned char *data, size_t bytes, const char 
 /* A new array with the file's contents (big-endian numbers become native); SIMT_ERR_VALUE also when
  * there are fewer or more bytes than declared. */
 simt_status array_from_idx(const unsigned char *data, size_t bytes, const char *name, array **out);
+/* The same for a file of `bytes` bytes of which the first are in `head`, and which is read on from there. */
+simt_status array_from_idx_file(const unsigned char *head, size_t head_bytes, int file,
+                                size_t bytes, const char *name, array **out);
 
 #endif

@@ -50,6 +50,27 @@ static bool is_ours(PyCodeObject *code) {
     return n && strncmp(name, package_folder, n) == 0;
 }
 
+/* The line of a frame. Finding one takes Python microseconds in a long code object, and a training loop
+ * asks for the same few again and again: they are remembered (with a reference to the code). */
+static int line_of(PyFrameObject *frame, PyCodeObject *code) {
+    static struct {
+        PyCodeObject *code;
+        int at, line;
+    } known[8];
+    static unsigned next;
+    int at = PyFrame_GetLasti(frame);
+    for (int i = 0; i < 8; i++)
+        if (known[i].code == code && known[i].at == at) return known[i].line;
+    int line = PyFrame_GetLineNumber(frame);
+    unsigned slot = next++ % 8;
+    PyCodeObject *old = known[slot].code;
+    known[slot].code = (PyCodeObject *)Py_NewRef((PyObject *)code);
+    known[slot].at = at;
+    known[slot].line = line;
+    Py_XDECREF(old);
+    return line;
+}
+
 /* The innermost frame outside the package. */
 static void position(char *file, size_t size, int *line) {
     file[0] = '\0';
@@ -61,7 +82,7 @@ static void position(char *file, size_t size, int *line) {
         if (!is_ours(code)) {
             const char *name = PyUnicode_AsUTF8(code->co_filename);
             snprintf(file, size, "%s", name ? name : "");
-            *line = PyFrame_GetLineNumber(frame);
+            *line = line_of(frame, code);
             PyErr_Clear();
             Py_DECREF(code);
             Py_DECREF(frame);

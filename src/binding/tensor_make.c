@@ -147,13 +147,21 @@ static PyObject *method__to_bytes(PyObject *o, PyObject *unused) {
     if (bytes && !binding_ok(array_copy_out(a, PyBytes_AS_STRING(bytes)))) Py_CLEAR(bytes);
     return bytes;
 }
-/* simt._core.tensor_from_idx(data, name) */
+/* simt._core.tensor_from_idx(data, name, file=-1, bytes=0): of a file of `bytes` bytes, data may be the
+ * beginning; the rest is read from the file descriptor */
 static PyObject *from_idx(PyObject *module, PyObject *args) {
     Py_buffer data;
     const char *name;
+    int file = -1;
+    Py_ssize_t bytes = 0;
     array *a = NULL;
-    if (!PyArg_ParseTuple(args, "y*s:tensor_from_idx", &data, &name)) return NULL;
-    bool ok = binding_start() && binding_ok(array_from_idx(data.buf, (size_t)data.len, name, &a));
+    if (!PyArg_ParseTuple(args, "y*s|in:tensor_from_idx", &data, &name, &file, &bytes)) return NULL;
+    bool ok = binding_start();
+    if (ok && file < 0)
+        ok = binding_ok(array_from_idx(data.buf, (size_t)data.len, name, &a));
+    else if (ok)
+        ok = binding_ok(
+            array_from_idx_file(data.buf, (size_t)data.len, file, (size_t)bytes, name, &a));
     PyBuffer_Release(&data);
     return ok ? tensor_wrap_array(a) : NULL;
 }

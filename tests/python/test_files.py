@@ -407,3 +407,18 @@ def test_mutated_files():
     run = subprocess.run(command, capture_output=True, text=True, timeout=100)
     assert run.returncode == 0, run.stderr[-3000:]
     assert int(run.stdout.split()[0]) > 100
+
+
+@pytest.mark.parametrize("n", [0, 1, 11, 12, 13, 5000])
+def test_idx_files_of_all_types_and_lengths(tmp_path, n):
+    from simt.torchvision.datasets import mnist
+
+    path = tmp_path / "numbers"
+    types = {8: "u1", 9: "i1", 11: ">i2", 12: ">i4", 13: ">f4", 14: ">f8"}
+    for code, kind in types.items():
+        want = np.arange(n * 5).astype(kind).reshape(n, 5)
+        path.write_bytes(idx(want, code))
+        assert np.array_equal(mnist._tensor(str(path)).numpy(), want)
+        path.write_bytes(idx(want, code) + b"x")
+        with pytest.raises(ValueError, match="too long"):
+            mnist._tensor(str(path))

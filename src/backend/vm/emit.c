@@ -50,7 +50,7 @@ static void emit_copy(vm_emitter *e, const ir_value *to, uint32_t to_entry, cons
                              : VM_COPY_VECTOR);
     in->dst = to_entry, in->a = from_entry;
     in->size = vm_log2_bytes(to->type);
-    vm_add_cost(e, 1, vector_to);
+    vm_add_cost(e, 30, vector_to);
 }
 
 static void emit_br(vm_emitter *e, const ir_inst *in) {

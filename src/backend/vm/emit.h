@@ -61,7 +61,7 @@ void vm_place_vectors(vm_emitter *e); /* after the dry round */
 
 /* ---- emit_ops.c ---- */
 
-void vm_add_cost(vm_emitter *e, uint64_t per_lane_tenths, bool vector); /* of ns */
+void vm_add_cost(vm_emitter *e, uint64_t per_lane, bool vector); /* thousandths of ns */
 /* Any instruction but control. */
 void vm_emit_op(vm_emitter *e, const ir_inst *in);
 

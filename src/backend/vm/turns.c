@@ -63,7 +63,10 @@ static void start_block(const vm_code *c, vm_frame *f, const code_launch *launch
         for (uint32_t i = 0; i < c->gangs; i++) set_up_gang(c, f, i);
         f->serial = c->serial;
         f->self = f;
+        f->args = NULL;
     }
+    bool new_args = f->args != launch->args;
+    f->args = launch->args;
     f->launch = launch;
     f->block = block;
     f->at = 0;
@@ -84,7 +87,7 @@ static void start_block(const vm_code *c, vm_frame *f, const code_launch *launch
         g->state = VM_RUNNING;
         g->now.count = g->now.top = c->lanes;
         if (c->ended_bytes > 0) memset(g->ended, 0, c->ended_bytes);
-        for (uint32_t k = 0; k < c->nparams; k++) {
+        for (uint32_t k = 0; k < c->nparams && new_args; k++) {
             uint32_t e = c->params[k];
             g->entry[e] = (void *)&launch->args[c->entries[e].offset];
         }

@@ -166,7 +166,8 @@ typedef struct vm_gang {
 
 typedef struct vm_frame {
     uint64_t serial;
-    void *self; /* this frame's address when it was set up */
+    void *self;       /* this frame's address when it was set up */
+    const void *args; /* the launch's, when the parameters' entries were set */
     const code_launch *launch;
     uint64_t block;
     uint32_t ctaid[3], nctaid[3];

@@ -17,7 +17,7 @@
 enum {
     BUDGET = 20000,       /* loop rounds between looks at the stop flag: about a millisecond */
     SLICE_NS = 100000000, /* that a block computes while others wait for a turn */
-    AWAKE_NS = 20000,     /* work below this is not worth a spinning pool, */
+    AWAKE_NS = 5000,      /* work below this is not worth a spinning pool, */
     ASLEEP_NS = 100000,   /* and below this not worth a sleeping one */
     CHUNK_NS = 30000,
     ASK_NS = 30000000,   /* between looks for an interrupt */

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-enum { SPIN_NS = 80000, MAX_THREADS = 256 };
+enum { SPIN_NS = 150000, MAX_THREADS = 256 };
 #define GATE_OPEN 0x80000000u
 
 struct pool {

@@ -34,6 +34,7 @@ def _find(folder, name):
 
 
 _LIMIT = 1 << 30  # bytes; a larger file is no dataset of this kind
+_HEADER = 68  # the longest header of an IDX file
 
 
 def _read(path):
@@ -74,6 +75,19 @@ def _read_raw(path):
         if size > _LIMIT:
             raise ValueError(f"{path} has {size} bytes, more than {_LIMIT}")
         return file.read()
+
+
+def _tensor(path):
+    """The tensor in an IDX file; a plain file is read straight into its memory.
+
+    Raises:
+        ValueError: as _read.
+    """
+    with open(path, "rb", buffering=0) as file:
+        head, size = file.read(_HEADER), os.fstat(file.fileno()).st_size
+        if head[:2] != b"\x1f\x8b" and len(head) == _HEADER and size <= _LIMIT:
+            return _core.tensor_from_idx(head, path, file.fileno(), size)
+    return _core.tensor_from_idx(_read(path), path)
 
 
 def _place(target, data):
@@ -182,7 +196,7 @@ class MNIST(VisionDataset):
         part = "train" if self.train else "t10k"
         names = (f"{part}-images-idx3-ubyte", f"{part}-labels-idx1-ubyte")
         paths = [_find(self.raw_folder, name) for name in names]
-        images, labels = (_core.tensor_from_idx(_read(path), path) for path in paths)
+        images, labels = (_tensor(path) for path in paths)
         if images.dim() != 3 or images.dtype != torch.uint8:
             raise ValueError(
                 f"{paths[0]}: the images are {images.dtype} of shape {tuple(images.shape)}, not "
