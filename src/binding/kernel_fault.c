@@ -27,9 +27,10 @@ static PyObject *where_text(const py_fault *f, uint32_t line, const code_fault *
     PyErr_Clear();
     const char *text = source ? PyUnicode_AsUTF8(source) : "?";
     const char *rest = text ? strchr(text, '\n') : NULL;
-    int first = rest ? (int)(rest - text) : text ? (int)strlen(text) : 0;
-    PyObject *whole = PyUnicode_FromFormat("\nat %.*s, block %s, thread %s%s", first,
-                                           text ? text : "", b, t, rest ? rest : "");
+    char place[400] = "";
+    snprintf(place, sizeof place, "%.*s", rest ? (int)(rest - text) : 300, text ? text : "");
+    PyObject *whole =
+        PyUnicode_FromFormat("\nat %s, block %s, thread %s%s", place, b, t, rest ? rest : "");
     Py_XDECREF(source);
     return whole;
 }

@@ -89,3 +89,26 @@ def test_cupy_product_equals_numpy(tmp_path):
         encoding="utf-8",
     )
     assert simt_run(script, tmp_path).stdout.splitlines()[-1] == "equal"
+
+
+def test_numba_add(tmp_path):
+    require("simt.cli", "simt.numba")
+    done = simt_run(SEED / "numba_add.py", tmp_path)
+    assert re.fullmatch(r"Sum of arrays: \[[0-9. ]+\.\.\.[0-9. ]+\]\n", done.stdout)
+    assert "simt's own" in done.stderr and "numba" in done.stderr
+
+
+CHECKED = """
+source = open({path!r}, encoding="utf-8").read()
+names = {{"__name__": "__main__"}}
+exec(compile(source, {path!r}, "exec"), names)
+assert (names["c"] == names["a"] + names["b"]).all() and names["c"].shape == (1000000,)
+print("right")
+"""
+
+
+def test_numba_add_is_right(tmp_path):
+    require("simt.cli", "simt.numba")
+    script = tmp_path / "checked.py"
+    script.write_text(CHECKED.format(path=str(SEED / "numba_add.py")))
+    assert simt_run(script, tmp_path).stdout.splitlines()[-1] == "right"

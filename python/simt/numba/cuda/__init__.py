@@ -68,6 +68,14 @@ from .api import (  # noqa: F401
 from .cudadrv.driver import CudaSupportError  # noqa: F401
 from .dispatcher import CUDADispatcher, jit  # noqa: F401
 
+
+def reduce(functor):
+    """Decorator: makes a reduction of arrays of a function of two values."""
+    from ._reduction import Reduce
+
+    return Reduce(functor)
+
+
 globals().update({name: getattr(_intrinsics, name) for name in _intrinsics.NAMES})
 
-__getattr__, __dir__ = _module_hooks(globals(), lazy=("libdevice", "random"))
+__getattr__, __dir__ = _module_hooks(globals(), lazy=("libdevice", "random", "types"))

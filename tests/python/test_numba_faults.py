@@ -1,0 +1,343 @@
+"""What a launch reports: faults of kernels, prints, interrupts; and what it does with arguments."""
+
+import os
+import signal
+import threading
+import time
+
+import numpy as np
+import pytest
+from numba_face import MODE, cuda, float32
+from simt import cupy as cp
+from simt import torch
+from simt.numba.core.errors import TypingError
+from simt.numba.cuda.cudadrv.driver import CudaAPIError
+from simt.numba.cuda.random import (
+    _jumped,
+    _seeded,
+    create_xoroshiro128p_states,
+    xoroshiro128p_normal_float64,
+    xoroshiro128p_uniform_float32,
+)
+
+if MODE != "simt":
+    pytest.skip("simt's own reports", allow_module_level=True)
+
+
+@cuda.jit
+def add(a, b, c):
+    i = cuda.grid(1)
+    c[i] = a[i] + b[i]
+
+
+def line_of(kernel, offset):
+    return kernel.py_func.__code__.co_firstlineno + offset
+
+
+def test_index_error_names_everything():
+    a, c = np.ones(10, np.float32), np.zeros(20, np.float32)
+    with pytest.raises(IndexError) as error:
+        add[2, 8](a, c, c)
+    assert str(error.value) == (
+        "kernel add: index 10 is out of bounds for axis 0 with size 10: array 'a' of shape (10,)\n"
+        f"at {__file__}:{line_of(add, 3)}, block (1, 0, 0), thread (2, 0, 0)\n"
+        "    c[i] = a[i] + b[i]"
+    )
+    assert np.array_equal(c[:8], a[:8])  # the other threads' work is done
+
+
+def test_index_error_in_several_dimensions():
+    @cuda.jit
+    def fill(image, pair):
+        x, y = cuda.grid(2)
+        image[x, y] = pair[1][0]
+
+    d = cuda.device_array((4, 3))
+    words = r"index 3 .* axis 1 with size 3: array 'image' of shape \(4, 3\)"
+    with pytest.raises(IndexError, match=words) as error:
+        fill[(2, 2), (2, 2)](d, (1, np.ones(1)))
+    assert "block (0, 1, 0), thread (0, 1, 0)" in str(error.value)
+    fill[(2, 1), (2, 3)](d, (1, np.ones(1)))
+    assert np.array_equal(d.copy_to_host(), np.ones((4, 3)))
+
+
+@cuda.jit
+def fails(how):
+    if cuda.grid(1) == 37:
+        if how == 0:
+            raise ValueError("bad value")
+        elif how == 1:
+            raise ZeroDivisionError
+        raise RuntimeError("last")
+
+
+@pytest.mark.parametrize(
+    ("how", "error", "text"),
+    [(0, ValueError, "bad value\n"), (1, ZeroDivisionError, ""), (2, RuntimeError, "last\n")],
+)
+def test_raise(how, error, text):
+    with pytest.raises(error) as caught:
+        fails[2, 32](how)
+    assert str(caught.value).startswith(text + "in kernel fails\nat ")
+    assert "block (1, 0, 0), thread (5, 0, 0)" in str(caught.value)
+
+
+def test_assert():
+    @cuda.jit
+    def positive(a):
+        assert a[cuda.grid(1)] > 0, "not positive"
+
+    positive[1, 2](np.ones(2))
+    with pytest.raises(AssertionError, match="not positive"):
+        positive[1, 2](np.array([1, 0]))
+
+
+def test_print_in_order_of_threads(capsys):
+    @cuda.jit
+    def show(a):
+        i = cuda.grid(1)
+        print("thread", i, a[i], i > 2)
+        if i == 0:
+            print()
+
+    show[3, 2](np.arange(6, dtype=np.float32) / 2)
+    lines = [f"thread {i} {i / 2:f} {i > 2}" for i in range(6)]
+    assert capsys.readouterr().out.splitlines() == [lines[0], "", *lines[1:]]
+
+
+def test_prints_come_before_a_fault(capsys):
+    @cuda.jit
+    def show(a):
+        print("here")
+        a[5] = 1
+
+    with pytest.raises(IndexError):
+        show[1, 1](np.zeros(2))
+    assert capsys.readouterr().out == "here\n"
+
+
+def test_shared_memory_limit():
+    @cuda.jit
+    def static(a):
+        s = cuda.shared.array(13 * 1024, float32)
+        s[0] = a[0]
+
+    @cuda.jit
+    def reverse(a):
+        s = cuda.shared.array(0, float32)
+        i = cuda.threadIdx.x
+        s[i] = a[i]
+        cuda.syncthreads()
+        a[i] = s[a.size - 1 - i]
+
+    with pytest.raises(CudaAPIError, match="53248 bytes .* 4096 more than the limit of 49152"):
+        static[1, 1](np.zeros(1))
+    a = np.arange(4, dtype=np.float32)
+    reverse[1, 4, 0, 16](a)
+    assert a.tolist() == [3, 2, 1, 0]
+    with pytest.raises(CudaAPIError, match="50000 dynamic.*, 848 more"):
+        reverse[1, 4, 0, 50000](a)
+    with pytest.raises(IndexError, match="index . is out of bounds for axis 0 with size 2"):
+        reverse[1, 4, 0, 8](a)
+
+
+@cuda.jit
+def increase(a, b):
+    i = cuda.grid(1)
+    if i < a.size:
+        a[i] += b[i]
+
+
+def host_arguments():
+    whole = np.arange(12.0)
+    yield whole[1:], whole[:-1]
+    yield whole[::-1], whole
+    yield whole[::3], np.ones(4)
+    packed = np.zeros(5, np.dtype("i1,f8"))  # elements of 8 bytes at odd addresses
+    yield packed["f1"], np.arange(5)
+
+
+@pytest.mark.parametrize("case", range(4))
+def test_host_arrays_are_copied_in_and_back(case):
+    a, b = list(host_arguments())[case]
+    wanted = a + b
+    increase[1, 16](a, b)
+    assert np.array_equal(a, wanted)
+
+
+def test_read_only_arrays():
+    fixed = np.ones(3)
+    fixed.flags.writeable = False
+    a = np.zeros(3)
+    increase[1, 4](a, fixed)
+    assert a.tolist() == [1, 1, 1]
+    with pytest.raises(TypingError, match="read-only"):
+        increase[1, 4](fixed, a)
+
+
+def test_arrays_of_other_faces():
+    c = cp.arange(4.0)
+    before = c * 2
+    increase[1, 4](c, np.ones(4))
+    assert c.tolist() == [1, 2, 3, 4] and before.tolist() == [0, 2, 4, 6]
+    t = torch.ones(3) + 1
+    increase[1, 4](t, cuda.to_device(np.ones(3, np.float32)))
+    assert t.tolist() == [3, 3, 3]
+    buffer = bytearray(b"abc")
+    increase[1, 4](buffer, b"\1\1\1")
+    assert buffer == b"bcd"
+
+
+def test_a_write_of_a_kernel_counts_as_one_in_place():
+    u, w = torch.ones(3), torch.ones(3, requires_grad=True)
+    with pytest.raises(TypeError, match=r"requires grad: give the kernel tensor.detach\(\)"):
+        increase[1, 4](w, u)
+    p = (u * w).sum()
+    increase[1, 4](u, torch.ones(3))
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        p.backward()
+
+
+def test_declared_signatures():
+    @cuda.jit("void(float32[:], float64, int32)")
+    def scale(a, factor, n):
+        i = cuda.grid(1)
+        if i < n:
+            a[i] *= factor
+
+    x = np.ones(4, np.float32)
+    scale[1, 4](x, 3, 2.9)
+    scale[1, 4](x[::2], np.int8(2), True)
+    assert x.tolist() == [6, 3, 1, 1]
+    assert (
+        str(scale.signatures) == "[(array(float32, 1d, A), float64, int32)]" and scale.specialized
+    )
+    for wrong in [(np.ones(4), 1, 1), (x.reshape(2, 2), 1, 1), (x, 1j, 1), (x, (1,), 1)]:
+        with pytest.raises(TypeError, match="No matching definition for argument type"):
+            scale[1, 4](*wrong)
+
+    @cuda.jit(["(int64[:],)", "(float64[::1],)"])
+    def either(a):
+        a[0] = 7
+
+    for dtype in (np.int64, np.float64):
+        a = np.zeros(2, dtype)
+        either[1, 1](a)
+        assert a[0] == 7
+    with pytest.raises(TypeError, match="No matching definition"):
+        either[1, 1](np.zeros(4)[::2])
+    with pytest.raises(TypingError):
+        cuda.jit("void(float32[:])")(lambda a: a.nothing)
+
+
+def test_defaults_specialize_and_forall():
+    @cuda.jit
+    def fill(a, value=5):
+        i = cuda.grid(1)
+        if i < a.size:
+            a[i] = value
+
+    a = np.zeros(300)
+    fill[1, 3](a)
+    fill[1, 1](a, 9)
+    assert a[:4].tolist() == [9, 5, 5, 0]
+    fill.forall(300)(a, 2)
+    assert (a == 2).all()
+    fill.forall(0)(a, 3)
+    one = fill.specialize(a, 1.5)
+    one[1, 2](a, 4)
+    assert one is fill.specialize(a, 2.5) and a[:3].tolist() == [4, 4, 2]
+    with pytest.raises(TypeError, match="No matching definition"):
+        one[1, 2](a.astype(np.float32), 4)
+    assert set(fill.get_shared_mem_per_block().values()) == {0}
+    assert fill.get_shared_mem_per_block(fill.signatures[0]) == 0
+
+
+def test_other_arguments():
+    @cuda.jit
+    def mixed(out, t, z, flag):
+        out[0] = t[0] + t[1][1] + z * (2 if flag else 3)
+        out[1] = 1 if t[2] is None else 2
+
+    out = np.zeros(2, np.complex64)
+    for t, wanted in [((1, (2, 3.5), None), 1), ((1, (2, 3.5), 4), 2)]:
+        mixed[1, 1](out, t, 1 + 2j, True)
+        assert out.tolist() == [4.5 + 2 + 4j, wanted]
+    mixed[1, 1](out, (1, (2, 3.5), None), np.complex64(1j), np.bool_(False))
+    assert out[0] == 4.5 + 3j
+
+
+@cuda.jit
+def forever(a):
+    while a[0] == 0:
+        a[1] += 1
+
+
+@pytest.mark.skipif(threading.current_thread() is not threading.main_thread(), reason="signals")
+def test_interrupt():
+    def fire():
+        time.sleep(0.2)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    threading.Thread(target=fire).start()
+    start = time.perf_counter()
+    with pytest.raises(KeyboardInterrupt):
+        forever[4, 32](np.zeros(2))
+    assert time.perf_counter() - start < 2
+
+
+def test_time_limit(monkeypatch):
+    monkeypatch.setenv("SIMT_TIME_LIMIT", "0.2")
+    with pytest.raises((TimeoutError, RuntimeError), match="forever"):
+        forever[4, 32](np.zeros(2))
+
+
+def test_threads_launch_at_once():
+    arrays = [np.zeros(1000) for _ in range(8)]
+
+    def work(a):
+        for _ in range(50):
+            increase[4, 256](a, np.ones(1000))
+
+    threads = [threading.Thread(target=work, args=(a,)) for a in arrays]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert all((a == 50).all() for a in arrays)
+
+
+def test_random_numbers():
+    states, x = create_xoroshiro128p_states(70, 42, 3).copy_to_host(), _seeded(42)
+    for _ in range(3):
+        x = _jumped(x)
+    for i in range(70):
+        assert (int(states[i, 0]), int(states[i, 1])) == (x & (1 << 64) - 1, x >> 64)
+        x = _jumped(x)
+
+    @cuda.jit
+    def draw(states, uniform, normal):
+        i = cuda.grid(1)
+        for k in range(uniform.shape[1]):
+            uniform[i, k] = xoroshiro128p_uniform_float32(states, i)
+            normal[i, k] = xoroshiro128p_normal_float64(states, i)
+
+    uniform, normal = np.zeros((512, 100), np.float32), np.zeros((512, 100))
+    draw[8, 64](create_xoroshiro128p_states(512, seed=1), uniform, normal)
+    # seed 1: s0 = s1, so the first number is twice s0
+    first = (2 * (_seeded(1) >> 64) & (1 << 64) - 1) >> 11
+    assert uniform[0, 0] == np.float32(first / 2**53)
+    assert 0 <= uniform.min() and uniform.max() <= 1
+    assert abs(uniform.mean() - 0.5) < 0.01 and abs(uniform.var() - 1 / 12) < 0.01
+    assert abs(normal.mean()) < 0.02 and abs(normal.std() - 1) < 0.02
+
+
+@pytest.mark.parametrize("n", [0, 1, 255, 256, 257, 70000])
+def test_reduce(n):
+    total = cuda.reduce(lambda a, b: a + b)
+    largest = cuda.reduce(lambda a, b: a if a > b else b)
+    x = np.random.default_rng(n).integers(0, 1000, n)
+    assert total(cuda.to_device(x), init=2) == x.sum() + 2
+    assert largest(x, size=n // 2) == (x[: n // 2].max() if n > 1 else 0)
+    res = cuda.device_array(1, np.int64)
+    assert total(x, res=res) is None and res[0] == x.sum()
