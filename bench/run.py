@@ -24,7 +24,7 @@ ROOT = Path(__file__).resolve().parent.parent
 BENCH = ROOT / "bench"
 SEED = ROOT / "examples" / "seed" / "pytorch_mnist.py"
 SHIPPED = ROOT / "python" / "simt" / "data" / "MNIST" / "raw"
-PACKAGES = ["numpy", "numexpr", "torch", "torchvision"]
+PACKAGES = ["numpy", "numexpr", "numba", "torch", "torchvision"]
 # An OpenBLAS set up for another machine would falsify the figures, and so would compiling simt's
 # own Python anew in each process: what pip installs is compiled.
 DROPPED = (
@@ -83,7 +83,7 @@ class Bench:
         self.env = environment()
         self.peers = install_peers(args)
         self.python = {"simt": sys.executable, "numpy": sys.executable, "python": sys.executable}
-        for name in ("torch", "numexpr", "jax"):
+        for name in ("torch", "numexpr", "numba", "jax"):
             if self.peers and has_module(self.peers, name):
                 self.python[name] = self.peers
         self.rows = []  # (case, library, seconds of all groups)
@@ -117,7 +117,9 @@ class Bench:
 
     def case(self, library, name):
         """One case of cases.py in a fresh process; its decoded output."""
-        command = [self.python[library], str(BENCH / "cases.py"), library, name]
+        return self.seconds([self.python[library], str(BENCH / "cases.py"), library, name])
+
+    def seconds(self, command):
         done = subprocess.run(
             command, env=self.env, check=True, capture_output=True, text=True, timeout=900
         )
@@ -187,15 +189,27 @@ def run_steps(bench):
 
 def run_expressions(bench):
     libraries = bench.libraries("simt", "numpy", "numexpr", "torch")
+    run_many(bench, "expressions", libraries, lambda library: bench.case(library, "expressions"))
+
+
+def run_kernels(bench):
+    def run(library):
+        return bench.seconds(program(bench, library, BENCH / "kernels.py") + [library])
+
+    run_many(bench, "kernels", bench.libraries("simt", "numba"), run)
+
+
+def run_many(bench, what, libraries, run):
+    """run(library) -> {case: seconds}, in turns."""
     collected = {}
     for _ in range(bench.rounds):
         for library in libraries:
             try:
-                for name, values in bench.case(library, "expressions").items():
+                for name, values in run(library).items():
                     collected.setdefault((name, library), []).extend(values)
             except subprocess.CalledProcessError as e:
                 tail = e.stderr.strip().splitlines()[-1:]
-                bench.problems.append(f"expressions, {library}: {''.join(tail)}")
+                bench.problems.append(f"{what}, {library}: {''.join(tail)}")
     for (name, library), values in sorted(collected.items(), key=lambda x: x[0][0]):
         bench.add(name, library, values)
 
@@ -253,6 +267,7 @@ BENCHMARKS = {
     "import": run_import,
     "small": run_small,
     "expressions": run_expressions,
+    "kernels": run_kernels,
     "steps": run_steps,
     "tensor": run_seed_tensor,
     "seed": run_seed,
