@@ -147,6 +147,9 @@ simt_status array_mean(array *a, const reduce_options *options, array **out);
 simt_status array_var(array *a, const reduce_options *options, bool root, array **out);
 simt_status array_softmax(array *a, int axis, bool logarithm, array **out); /* floats */
 simt_status array_cumsum(array *a, int axis, graph_face face, array **out);
+/* int64 positions that sort along the axis, stable: NaN last (first when descending), -0 equal to 0.
+ * The first `take` of them; -1: all. */
+simt_status array_argsort(array *a, int axis, bool descending, int64_t take, array **out);
 
 /* Indexing by arrays. indices[i] may be NULL for a full slice of that axis; bool arrays are turned into
  * integer indices (evaluates them). Range errors come at evaluation, with the line of this call. */

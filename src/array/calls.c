@@ -9,6 +9,7 @@ static const call_function table[ARRAY_OP_COUNT] = {
     [OP_INDEX_GET] = call_index_get,
     [OP_INDEX_PUT] = call_index_put,
     [OP_CUMSUM] = call_cumsum,
+    [OP_ARGSORT] = call_argsort,
     [OP_CONV2D] = call_conv2d,
     [OP_CONV2D_INPUT] = call_conv2d_input,
     [OP_CONV2D_WEIGHT] = call_conv2d_weight,

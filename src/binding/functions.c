@@ -458,6 +458,14 @@ FUNCTION(take_along_axis) {
     return wrap(array_take_along_axis(a, index, axis, &made), &made);
 }
 
+FUNCTION(argsort) {
+    PARSE("argsort", 2, 2, "a", "axis")
+    array *a = binding_get_ndarray(values[0]), *made = NULL;
+    int axis = 0;
+    if (!a || !binding_to_axis(values[1], a->ndim, FACE_NUMPY, &axis)) return NULL;
+    return wrap(array_argsort(a, axis, false, -1, &made), &made);
+}
+
 FUNCTION(matmul) {
     PARSE("matmul", 3, 2, "x1", "x2", "out")
     array *a = binding_get_ndarray(values[0]), *b = a ? binding_get_ndarray(values[1]) : NULL,
@@ -559,6 +567,7 @@ static PyMethodDef functions[] = {
     FAST("linspace", make_linspace),
     FAST("eye", make_eye),
     FAST("concatenate", concatenate),
+    FAST("argsort", argsort),
     FAST("stack", stack),
     FAST("broadcast_to", broadcast_to),
     FAST("expand_dims", expand_dims),

@@ -247,6 +247,22 @@ static PyObject *op_cumsum(PyObject **v) {
 }
 TENSOR_OP(cumsum, op_cumsum, 2, 2, "input", "dim", "dtype")
 
+static PyObject *op_argsort(PyObject **v) { /* input, dim, descending, take */
+    SELF(v, "argsort");
+    int axis;
+    bool descending;
+    int64_t take;
+    array *made = NULL;
+    if (!tensor_dim(v[1], self->a->ndim, &axis) || !tensor_bool_arg(v[2], false, &descending) ||
+        !tensor_int_arg(v[3], -1, &take))
+        return NULL;
+    return binding_ok(array_argsort(self->a, axis, descending, take, &made))
+               ? tensor_wrap_array(made)
+               : NULL;
+}
+TENSOR_SIGNATURE(_argsort, 2, 4, "input", "dim", "descending", "take")
+TENSOR_FUNCTION(_argsort, op_argsort)
+
 /* ---- products ---- */
 
 static PyObject *product(PyObject **v, int first, int second, const char *name) {
@@ -317,28 +333,16 @@ PyMethodDef tensor_reduce_methods[] = {METHOD_ENTRY(sum),
                                        METHOD_ENTRY(mv),
                                        METHOD_ENTRY(dot),
                                        {NULL}};
-PyMethodDef tensor_reduce_functions[] = {FUNCTION_ENTRY(sum),
-                                         FUNCTION_ENTRY(prod),
-                                         FUNCTION_ENTRY(any),
-                                         FUNCTION_ENTRY(all),
-                                         FUNCTION_ENTRY(amax),
-                                         FUNCTION_ENTRY(amin),
-                                         FUNCTION_ENTRY(mean),
-                                         FUNCTION_ENTRY(var),
-                                         FUNCTION_ENTRY(std),
-                                         FUNCTION_ENTRY(max),
-                                         FUNCTION_ENTRY(min),
-                                         FUNCTION_ENTRY(argmax),
-                                         FUNCTION_ENTRY(argmin),
-                                         FUNCTION_ENTRY(count_nonzero),
-                                         FUNCTION_ENTRY(norm),
-                                         FUNCTION_ENTRY(logsumexp),
-                                         FUNCTION_ENTRY(softmax),
-                                         FUNCTION_ENTRY(log_softmax),
-                                         FUNCTION_ENTRY(cumsum),
-                                         FUNCTION_ENTRY(matmul),
-                                         FUNCTION_ENTRY(mm),
-                                         FUNCTION_ENTRY(bmm),
-                                         FUNCTION_ENTRY(mv),
-                                         FUNCTION_ENTRY(dot),
-                                         {NULL}};
+PyMethodDef tensor_reduce_functions[] = {FUNCTION_ENTRY(sum),           FUNCTION_ENTRY(_argsort),
+                                         FUNCTION_ENTRY(prod),          FUNCTION_ENTRY(any),
+                                         FUNCTION_ENTRY(all),           FUNCTION_ENTRY(amax),
+                                         FUNCTION_ENTRY(amin),          FUNCTION_ENTRY(mean),
+                                         FUNCTION_ENTRY(var),           FUNCTION_ENTRY(std),
+                                         FUNCTION_ENTRY(max),           FUNCTION_ENTRY(min),
+                                         FUNCTION_ENTRY(argmax),        FUNCTION_ENTRY(argmin),
+                                         FUNCTION_ENTRY(count_nonzero), FUNCTION_ENTRY(norm),
+                                         FUNCTION_ENTRY(logsumexp),     FUNCTION_ENTRY(softmax),
+                                         FUNCTION_ENTRY(log_softmax),   FUNCTION_ENTRY(cumsum),
+                                         FUNCTION_ENTRY(matmul),        FUNCTION_ENTRY(mm),
+                                         FUNCTION_ENTRY(bmm),           FUNCTION_ENTRY(mv),
+                                         FUNCTION_ENTRY(dot),           {NULL}};

@@ -49,6 +49,7 @@ from ._creation import (  # noqa: F401
 )
 from ._manipulation import (  # noqa: F401
     append,
+    argsort,
     array_split,
     atleast_1d,
     atleast_2d,
@@ -74,6 +75,7 @@ from ._manipulation import (  # noqa: F401
     roll,
     rollaxis,
     rot90,
+    sort,
     split,
     squeeze,
     swapaxes,

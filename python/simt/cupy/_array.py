@@ -136,6 +136,12 @@ def _by_function(name):
     return method
 
 
+def _sort_in_place(self, axis=-1, kind=None):
+    from simt.cupy import sort
+
+    self[...] = sort(self, axis)
+
+
 _core.extend_type(
     ndarray,
     {
@@ -153,6 +159,8 @@ _core.extend_type(
         "imag": property(_imag),
         "base": property(lambda self: None),
         "conj": lambda self: self,
+        "argsort": _by_function("argsort"),
+        "sort": _sort_in_place,
         "diagonal": _by_function("diagonal"),
         "trace": _by_function("trace"),
         "ptp": _by_function("ptp"),

@@ -280,3 +280,15 @@ def pad(array, pad_width, mode="constant", constant_values=0):
     made[...] = constant_values
     made[tuple(slice(a, a + n) for n, (a, _) in zip(array.shape, width, strict=False))] = array
     return made
+
+
+def argsort(a, axis=-1, kind=None):
+    """Positions that sort; always stable, whatever the kind."""
+    if a.ndim == 0:
+        raise ValueError("Sorting arrays with the rank of zero is not supported")
+    return _core.argsort(a.ravel(), 0) if axis is None else _core.argsort(a, axis)
+
+
+def sort(a, axis=-1, kind=None):
+    order = argsort(a, axis)
+    return a.ravel()[order] if axis is None else _core.take_along_axis(a, order, axis)

@@ -268,24 +268,13 @@ def take_along_dim(input, indices, dim=None):
     return input.gather(dim, indices.expand(shape))
 
 
-# ---- sorting: the order by NumPy, the values by gather (and so with a gradient)
-
-
-def _order(input, dim, descending, stable):
-    import numpy
-
-    values = input.detach().numpy()
-    if not descending:
-        return numpy.argsort(values, axis=dim, kind="stable")
-    flipped = numpy.flip(values, dim)
-    order = numpy.flip(numpy.argsort(flipped, axis=dim, kind="stable"), dim)
-    return values.shape[dim] - 1 - order
+# ---- sorting: the order in C (always stable), the values by gather (and so with a gradient)
 
 
 def sort(input, dim=-1, descending=False, stable=False):
     if input.dim() == 0:
         return _C._make_pair("sort", input.clone(), _C.tensor(0))
-    index = _C.tensor(_order(input, dim, descending, stable))
+    index = _C._argsort(input, dim, descending)
     return _C._make_pair("sort", input.gather(dim, index), index)
 
 
@@ -296,10 +285,10 @@ def argsort(input, dim=-1, descending=False, stable=False):
 def topk(input, k, dim=-1, largest=True, sorted=True):
     if k < 0 or k > (input.shape[dim] if input.dim() else 1):
         raise RuntimeError("selected index k out of range")
-    values, index = sort(input, dim, largest)
     if input.dim() == 0:
-        return _C._make_pair("topk", values, index)
-    return _C._make_pair("topk", values.narrow(dim, 0, k), index.narrow(dim, 0, k).contiguous())
+        return _C._make_pair("topk", input.clone(), _C.tensor(0))
+    index = _C._argsort(input, dim, largest, k)
+    return _C._make_pair("topk", input.gather(dim, index), index)
 
 
 def median(input, dim=None, keepdim=False):
