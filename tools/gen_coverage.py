@@ -34,7 +34,7 @@ MODULES = {
         "torch.backends",
     ),
     "torchvision": ("torchvision", "torchvision.datasets", "torchvision.transforms"),
-    "numba": ("numba", "numba.cuda"),
+    "numba": ("numba", "numba.cuda", "numba.cuda.random", "numba.cuda.libdevice"),
     "tensorflow": ("tensorflow",),
     "keras": ("keras",),
 }

@@ -277,6 +277,15 @@ static device_array *share_memory(const interface *i, PyObject *owner) {
     }
     array *base;
     int64_t bytes = high - low, one = 1;
+    for (int d = 0; d < i->ndim; d++)
+        if (i->shape[d] < 0) {
+            PyErr_SetString(PyExc_ValueError, "negative dimensions are not allowed");
+            return NULL;
+        }
+    if (bytes > 0 && !i->data) {
+        PyErr_SetString(PyExc_ValueError, "__cuda_array_interface__: the address is 0");
+        return NULL;
+    }
     if (!binding_share(DT_U8, &bytes, &one, 1, i->data + low,
                        owner ? binding_release_object : release_nothing, Py_XNewRef(owner), &base))
         return NULL;

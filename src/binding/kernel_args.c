@@ -267,13 +267,24 @@ static bool add_mark(walk *w, uint8_t mark) {
     return true;
 }
 
+/* Host arrays that the device sees too: used where they lie. */
+static bool is_mapped(PyObject *o) {
+    return strcmp(Py_TYPE(o)->tp_name, "numpy.ndarray") != 0 &&
+           PyObject_HasAttrString(o, "__cuda_array_interface__");
+}
+
+static bool add_shared(walk *w, PyObject *o) {
+    device_array *d;
+    return kernel_device_share(o, &d) > 0 && add_device(w, d, true);
+}
+
 static bool add_other(walk *w, PyObject *o) {
     device_array *d;
     const char *type = Py_TYPE(o)->tp_name;
     if (strncmp(type, "numpy.", 6) == 0 && strcmp(type, "numpy.ndarray") != 0 &&
         !PyObject_HasAttrString(o, "__array_finalize__"))
         return add_numpy_scalar(w, o);
-    if (PyObject_CheckBuffer(o)) return add_host(w, o);
+    if (PyObject_CheckBuffer(o)) return is_mapped(o) ? add_shared(w, o) : add_host(w, o);
     if (PyLong_Check(o)) return add_int(w, o);
     if (PyFloat_Check(o)) return add_scalar(w, PY_S_F64, bits_of_double(PyFloat_AS_DOUBLE(o)), 0);
     if (PyComplex_Check(o)) return add_complex(w, o);
@@ -528,42 +539,40 @@ static void move(const mover *m, int axis, char *host, char *copy) {
         move(m, axis + 1, host + i * m->strides[axis], copy + i * m->dense[axis]);
 }
 
+static int64_t *sizes_of(kernel_args *k, const launch_array *a) {
+    return (int64_t *)&k->slots[a->slot + 1];
+}
+
 /* The dense strides of array a in the layout that its signature says. */
-static void dense_strides(const kernel_args *k, const launch_array *a, int64_t *dense) {
+static void dense_strides(kernel_args *k, const launch_array *a, int64_t *dense) {
     int ndim = ndim_of(k, a);
     int64_t step = (int64_t)itemsize_of(k, a);
     for (int i = 0; i < ndim; i++) {
         int axis = k->signature[a->signature + 3] == 'F' ? i : ndim - 1 - i;
         dense[axis] = step;
-        step *= a->view.shape[axis];
+        step *= sizes_of(k, a)[axis];
     }
 }
 
-static void move_host(const kernel_args *k, const launch_array *a, bool in) {
-    int64_t shape[PY_MAX_NDIM], strides[PY_MAX_NDIM], dense[PY_MAX_NDIM];
-    int ndim = a->view.ndim;
-    for (int d = 0; d < ndim; d++) {
-        shape[d] = a->view.shape[d];
-        strides[d] = a->view.strides[d];
-    }
+static void move_host(kernel_args *k, const launch_array *a, bool in) {
+    int64_t dense[PY_MAX_NDIM];
     dense_strides(k, a, dense);
-    mover m = {ndim, shape, strides, dense, (size_t)a->view.itemsize, in};
+    mover m = {ndim_of(k, a), sizes_of(k, a), a->strides, dense, itemsize_of(k, a), in};
     move(&m, 0, a->view.buf, a->copy);
 }
 
 static bool copy_in(kernel_args *k, launch_array *a) {
-    int64_t dense[PY_MAX_NDIM];
     int ndim = ndim_of(k, a);
+    int64_t *strides = sizes_of(k, a) + ndim;
     if (posix_memalign(&a->copy, 64, (size_t)a->view.len + 64) != 0) {
         a->copy = NULL;
         PyErr_NoMemory();
         return false;
     }
+    memcpy(a->strides, strides, sizeof *strides * (size_t)ndim);
     move_host(k, a, true);
-    dense_strides(k, a, dense);
+    dense_strides(k, a, strides);
     k->slots[a->slot] = (uint64_t)(uintptr_t)a->copy;
-    for (int d = 0; d < ndim; d++)
-        k->slots[a->slot + 1 + (uint32_t)(ndim + d)] = (uint64_t)dense[d];
     return true;
 }
 

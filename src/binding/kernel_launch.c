@@ -23,6 +23,7 @@ typedef struct entry {
     runtime_kernel *code;
     char **constants; /* copies of the constant arrays: frozen, as Numba's */
     uint64_t *constant_slots;
+    struct entry *next; /* of the retired ones */
 } entry;
 
 typedef struct dispatcher {
@@ -33,7 +34,7 @@ typedef struct dispatcher {
     bool device, bounds, contract, fastmath;
     entry **entries;
     size_t nentries, capacity;
-    entry *last;
+    entry *last, *retired;
 } dispatcher;
 
 /* kernel[grid, block, stream, shared] */
@@ -543,6 +544,11 @@ static void dispatcher_dealloc(PyObject *self) {
     PyObject_GC_UnTrack(self);
     dispatcher_clear(self);
     for (size_t i = 0; i < d->nentries; i++) entry_free(d->entries[i]);
+    while (d->retired) {
+        entry *e = d->retired;
+        d->retired = e->next;
+        entry_free(e);
+    }
     free(d->entries);
     free(d->name);
     Py_TYPE(self)->tp_free(self);
@@ -598,10 +604,13 @@ static PyObject *compiled(PyObject *self, PyObject *unused) {
 /* _forget(): drops what was compiled, so that globals are read anew. */
 static PyObject *forget(PyObject *self, PyObject *unused) {
     dispatcher *d = (dispatcher *)self;
-    d->last = NULL;
-    size_t n = d->nentries;
+    d->last = NULL; /* another thread may be running one of them: they go with the dispatcher */
+    for (size_t i = 0; i < d->nentries; i++) {
+        entry *e = d->entries[i];
+        e->next = d->retired;
+        d->retired = e;
+    }
     d->nentries = 0;
-    for (size_t i = 0; i < n; i++) entry_free(d->entries[i]);
     Py_RETURN_NONE;
 }
 

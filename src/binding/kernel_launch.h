@@ -15,8 +15,9 @@ typedef struct launch_array {
     device_array *owned; /* DEVICE: what holds the memory when the argument itself does not */
     array *a;            /* FACE: borrowed from the argument */
     storage *store;      /* DEVICE, FACE: its version grows with a write */
-    Py_buffer view;      /* HOST: held until the launch is over */
-    void *copy;          /* HOST: dense memory that stands in for it; NULL: used as it is */
+    Py_buffer view; /* HOST: held until the launch is over (its shape and strides: not valid) */
+    void *copy;     /* HOST: dense memory that stands in for it; NULL: used as it is */
+    int64_t strides[PY_MAX_NDIM]; /* of the memory that `copy` stands for */
 } launch_array;
 
 typedef struct kernel_args {

@@ -138,6 +138,10 @@ def test_cuda_array_interface():
     with pytest.raises(TypeError, match="doesn't implement the cuda array interface"):
         cuda.as_cuda_array(host)
     bad = Exporter(host)
+    for change, words in [({"data": (0, False)}, "address is 0"), ({"shape": (-1,)}, "negative")]:
+        bad.__cuda_array_interface__ = {**d.__cuda_array_interface__, **change}
+        with pytest.raises(ValueError, match=words):
+            cuda.as_cuda_array(bad)
     bad.__cuda_array_interface__ = {"shape": (3,)}
     with pytest.raises(ValueError, match="no shape or typestr"):
         cuda.as_cuda_array(bad)

@@ -1,5 +1,6 @@
 """What a launch reports: faults of kernels, prints, interrupts; and what it does with arguments."""
 
+import math
 import os
 import signal
 import threading
@@ -11,6 +12,7 @@ from numba_face import MODE, cuda, float32
 from simt import cupy as cp
 from simt import torch
 from simt.numba.core.errors import TypingError
+from simt.numba.cuda import libdevice
 from simt.numba.cuda.cudadrv.driver import CudaAPIError
 from simt.numba.cuda.random import (
     _jumped,
@@ -165,6 +167,16 @@ def test_host_arrays_are_copied_in_and_back(case):
     assert np.array_equal(a, wanted)
 
 
+def test_one_buffer_twice():
+    text = bytearray(b"abc")
+    increase[1, 4](text, text)
+    assert text == bytes(2 * c for c in b"abc")
+    mapped = cuda.mapped_array(4, np.float32)
+    mapped[:] = 1
+    increase[1, 4](mapped, cuda.as_cuda_array(mapped))
+    assert mapped.tolist() == [2] * 4
+
+
 def test_read_only_arrays():
     fixed = np.ones(3)
     fixed.flags.writeable = False
@@ -251,6 +263,39 @@ def test_defaults_specialize_and_forall():
         one[1, 2](a.astype(np.float32), 4)
     assert set(fill.get_shared_mem_per_block().values()) == {0}
     assert fill.get_shared_mem_per_block(fill.signatures[0]) == 0
+
+
+def test_globals_are_frozen_until_recompile():
+    namespace = {"cuda": cuda, "FACTOR": 2}
+
+    def times(a):
+        a[0] = a[1] * FACTOR  # noqa: F821
+
+    kernel = cuda.jit(type(times)(times.__code__, namespace))
+    a = np.array([0.0, 10.0])
+    for factor, wanted in [(2, 20), (3, 20)]:
+        namespace["FACTOR"] = factor
+        kernel[1, 1](a)
+        assert a[0] == wanted
+    kernel.recompile()
+    kernel[1, 1](a)
+    assert a[0] == 30
+
+
+def test_libdevice():
+    @cuda.jit
+    def call(out, x):
+        out[0] = libdevice.sinf(x)
+        out[1] = libdevice.rsqrt(x)
+        out[2] = libdevice.fmax(x, np.nan)
+        out[3] = libdevice.popc(7)
+        out[4] = libdevice.round(-2.5)
+        out[5] = libdevice.normcdf(x)
+
+    out = np.zeros(6)
+    call[1, 1](out, 0.5)
+    wanted = [math.sin(0.5), 0.5**-0.5, 0.5, 3, -3, 0.6914624612740131]
+    np.testing.assert_allclose(out, wanted, rtol=1e-15)
 
 
 def test_other_arguments():

@@ -3,6 +3,9 @@
 Each name stands for the function of `math` (or of cuda) that means the same.
 """
 
+import math
+
+from ..core.types import float32
 from ._intrinsics import Intrinsic
 
 _MATH = {
@@ -21,7 +24,54 @@ for _name in ("popc", "clz", "brev", "ffs"):
     globals()[_name] = globals()[_name + "ll"] = Intrinsic(f"cuda.{_name}")
 cbrt = cbrtf = Intrinsic("cuda.cbrt")
 fma = fmaf = Intrinsic("cuda.fma")
-fmin = fminf = Intrinsic("builtins.min")
-fmax = fmaxf = Intrinsic("builtins.max")
+fmin = fminf = Intrinsic("numpy.fmin")
+fmax = fmaxf = Intrinsic("numpy.fmax")
+rint = rintf = nearbyint = nearbyintf = Intrinsic("numpy.rint")
 abs = llabs = Intrinsic("builtins.abs")
 del _name, _math
+
+# The rest is written with these.
+
+
+def rsqrt(x):
+    return 1 / math.sqrt(x)
+
+
+def exp10(x):
+    return 10.0**x
+
+
+def round(x):
+    """To the nearest integer, halves away from zero."""
+    return math.copysign(math.floor(math.fabs(x) + 0.5), x)
+
+
+def normcdf(x):
+    return 0.5 * math.erfc(-x * math.sqrt(0.5))
+
+
+def saturatef(x):
+    return float32(min(max(x, 0.0), 1.0))
+
+
+def rsqrtf(x):
+    return float32(rsqrt(float32(x)))
+
+
+def fdividef(x, y):
+    return float32(x) / float32(y)
+
+
+def fdim(x, y):
+    return x - y if x > y else x - x
+
+
+def mul24(a, b):
+    return a * b
+
+
+roundf = round
+normcdff = normcdf
+exp10f = fast_exp10f = exp10
+fast_fdividef = fdividef
+fdimf = fdim
