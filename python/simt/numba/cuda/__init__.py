@@ -78,4 +78,4 @@ def reduce(functor):
 
 globals().update({name: getattr(_intrinsics, name) for name in _intrinsics.NAMES})
 
-__getattr__, __dir__ = _module_hooks(globals(), lazy=("libdevice", "random", "types"))
+__getattr__, __dir__ = _module_hooks(globals(), lazy=("libdevice", "random"))

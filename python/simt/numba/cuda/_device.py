@@ -1,11 +1,24 @@
 """The device, its context, streams and events. There is one device; work is done in order."""
 
 import time
-from contextlib import contextmanager
 
 from simt import _core
 
 _DEFAULT = 0
+
+
+class Within:
+    """A `with` block that gives a value and calls a function at its end (without contextlib)."""
+
+    def __init__(self, value=None, leave=None):
+        self._value, self._leave = value, leave
+
+    def __enter__(self):
+        return self._value
+
+    def __exit__(self, kind, *unused):
+        if self._leave is not None and kind is None:
+            self._leave()
 
 
 def synchronize():
@@ -120,9 +133,8 @@ class Context:
     def get_max_potential_block_size(self, *args, **kwargs):
         return (self.device.MULTIPROCESSOR_COUNT, 256)
 
-    @contextmanager
     def defer_cleanup(self):
-        yield
+        return Within()
 
     def __repr__(self):
         return "<CUDA context of device 0>"
@@ -241,9 +253,8 @@ def detect():
     return True
 
 
-@contextmanager
 def defer_cleanup():
-    yield
+    return Within()
 
 
 def profile_start():
@@ -254,9 +265,8 @@ def profile_stop():
     pass
 
 
-@contextmanager
 def profiling():
-    yield
+    return Within()
 
 
 class Stream:
@@ -276,11 +286,9 @@ class Stream:
     def synchronize(self):
         synchronize()
 
-    @contextmanager
     def auto_synchronize(self):
         """Waits for the stream at the end of the `with` block."""
-        yield self
-        self.synchronize()
+        return Within(self, self.synchronize)
 
     def add_callback(self, callback, arg=None):
         """Calls callback(stream, status, arg) when the work before it is done: now."""

@@ -1,8 +1,8 @@
 """Arrays in the device's memory, and host arrays that the device sees too."""
 
-from contextlib import contextmanager
-
 from simt import _core
+
+from ._device import Within
 
 
 def to_device(obj, stream=0, copy=True, to=None):
@@ -103,20 +103,18 @@ def managed_array(shape, dtype="float64", strides=None, order="C", stream=0, att
     return pinned_array(shape, dtype, strides, order).view(ManagedNDArray)
 
 
-@contextmanager
 def pinned(*arylist):
     """Marks host arrays as page-locked for the `with` block: nothing to do here."""
-    yield
+    return Within()
 
 
-@contextmanager
 def mapped(*arylist, **kws):
     """Device arrays on the memory of host arrays, for the `with` block."""
     made = []
     for ary in arylist:
         description = dict(ary.__array_interface__)
         made.append(_core.device_interface(description, ary))
-    yield made[0] if len(made) == 1 else made
+    return Within(made[0] if len(made) == 1 else made)
 
 
 def open_ipc_handle(*args):
