@@ -480,8 +480,17 @@ static bool has_position(const graph_node *node) {
     return node->op == OP_ARGMAX || node->op == OP_ARGMIN;
 }
 
+/* Of positions while they are compared: 32 bits are half the work. */
+static dtype position_dtype(const graph_node *node) {
+    int64_t size = 1;
+    for (int d = 0; d < node->in[0].ndim; d++)
+        if (__builtin_mul_overflow(size, node->in[0].shape[d], &size)) return DT_I64;
+    return size < INT32_MAX ? DT_I32 : DT_I64;
+}
+
 emit_accumulator emit_reduction_type(const graph_node *node) {
-    return (emit_accumulator){has_position(node) ? 2 : 1, {accumulator_dtype(node), DT_I64}};
+    dtype position = has_position(node) ? position_dtype(node) : DT_I64;
+    return (emit_accumulator){has_position(node) ? 2 : 1, {accumulator_dtype(node), position}};
 }
 
 /* The largest (or smallest) value of a type: what max (min) of nothing would be. */
@@ -509,13 +518,13 @@ void emit_reduction_identity(ir_builder *b, const graph_node *node, ir_value *ac
     default: acc[0] = extreme(b, dt, true); break;
     }
     /* a position after all others: any element, even an equal one, comes before it */
-    acc[1] = has_position(node) ? ir_const_int(b, IR_I64, INT64_MAX) : NULL;
+    acc[1] = has_position(node) ? extreme(b, position_dtype(node), true) : NULL;
 }
 
 void emit_reduction_element(ir_builder *b, const graph_node *node, ir_value *value,
                             ir_value *position, ir_value *acc[2]) {
     acc[0] = emit_cast(b, value, node->in[0].dt, accumulator_dtype(node));
-    acc[1] = has_position(node) ? position : NULL;
+    acc[1] = has_position(node) ? emit_cast(b, position, DT_I64, position_dtype(node)) : NULL;
 }
 
 /* NumPy's argmax: NaN beats all, the first of equals wins. */
@@ -581,9 +590,10 @@ void emit_reduction_combine(ir_builder *b, const graph_node *node, ir_value *acc
 
 ir_value *emit_reduction_result(ir_builder *b, const graph_node *node, ir_value *const acc[2]) {
     if (has_position(node)) { /* nothing was taken: all are as small (large) as can be */
-        ir_value *none = ir_binary(b, IR_EQ, acc[1], ir_const_int(b, IR_I64, INT64_MAX));
-        ir_value *place = ir_select(b, none, ir_const_int(b, IR_I64, 0), acc[1]);
-        return emit_cast(b, place, DT_I64, node->out.dt);
+        dtype dt = position_dtype(node);
+        ir_value *none = ir_binary(b, IR_EQ, acc[1], extreme(b, dt, true));
+        ir_value *place = ir_select(b, none, ir_const_bits(b, emit_type(dt), 0), acc[1]);
+        return emit_cast(b, place, dt, node->out.dt);
     }
     ir_value *v = acc[0];
     dtype dt = accumulator_dtype(node);
