@@ -288,6 +288,7 @@ static int as_type(PyObject *o, kernel_function *owner, py_entity *out) {
         out->type = scalar_of_dtype(o);
     }
     out->kind = PY_ENTITY_TYPE;
+    if (PyType_Check(o)) out->name = keep_text(owner, ((PyTypeObject *)o)->tp_name);
     return out->type != PY_S_NONE;
 }
 

@@ -444,7 +444,7 @@ def histogram_shared(values, low, high, bins):
     cuda.syncthreads()
     scale = BINS / (high - low)
     for i in range(cuda.grid(1), values.size, cuda.gridsize(1)):
-        k = math.floor((values[i] - low) * scale)
+        k = int(math.floor((values[i] - low) * scale))
         if k >= 0 and k < BINS:
             cuda.atomic.add(mine, k, 1)
     cuda.syncthreads()

@@ -438,6 +438,7 @@ static bool call_type(py_ctx *c, const py_node *n, const py_entity *e, py_call *
     bool keeps = (strcmp(text, "int") == 0 && py_scalar_is_int(from)) ||
                  (strcmp(text, "float") == 0 && py_scalar_is_float(from)) ||
                  (strcmp(text, "complex") == 0 && py_scalar_is_complex(from));
+    if (strcmp(text, "complex") == 0 && from == PY_S_F32) to = PY_S_C64;
     if (keeps) {
         *out = x->args[0];
         return true;

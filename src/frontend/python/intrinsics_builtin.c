@@ -9,17 +9,20 @@ bool builtin_range(py_ctx *c, py_call *x, py_val *out) {
     py_val part[3] = {py_val_int(c, 0), py_val_int(c, 0), py_val_int(c, 1)};
     if (!py_check_arguments(c, x, 1, 3, "")) return false;
     py_scalar type = PY_S_NONE;
+    bool is_unsigned = true;
     for (uint32_t i = 0; i < x->nargs; i++) {
         py_val *a = &x->args[i];
         py_scalar s = py_scalar_of(a);
         if (s != PY_S_BOOL && !py_scalar_is_int(s))
             return py_fail(c, x->node, "range takes integers, not %s%s", py_type_text(c, a->type),
                            py_scalar_is_float(s) ? ": write int(...)" : "");
-        /* as Numba: int32 for int32 arguments alone, uint64, else int64 */
+        /* as Numba: int32 for int32 arguments alone, uint64 for unsigned ones alone, else int64 */
+        is_unsigned = is_unsigned && py_scalar_is_unsigned(s);
         py_scalar wide = s == PY_S_U64 ? PY_S_U64 : s <= PY_S_I32 ? PY_S_I32 : PY_S_I64;
         type = type == PY_S_NONE || type == wide ? wide : PY_S_I64;
         part[x->nargs == 1 ? 1 : i] = *a;
     }
+    if (is_unsigned) type = PY_S_U64;
     py_type *t = PY_NEW(c, py_type, 1);
     *t = (py_type){.kind = TY_RANGE, .scalar = type};
     py_val *items = PY_NEW(c, py_val, 3);
@@ -123,9 +126,13 @@ bool builtin_round(py_ctx *c, py_call *x, py_val *out) {
     py_val *digits = py_argument(x, 1, "ndigits");
     if (s == PY_S_NONE || py_scalar_is_complex(s))
         return py_fail(c, x->node, "round() of %s", py_type_text(c, x->args[0].type));
-    if (!py_scalar_is_float(s)) return py_to_scalar(c, x->node, &x->args[0], PY_S_I64, out);
-    v = x->args[0];
-    if (digits == NULL || digits->type->kind == TY_NONE) {
+    bool whole = digits == NULL || digits->type->kind == TY_NONE;
+    if (!py_scalar_is_float(s) && whole)
+        return py_to_scalar(c, x->node, &x->args[0], PY_S_I64, out);
+    if (!py_scalar_is_float(s)) /* as Numba: an integer with digits becomes a float */
+        s = s == PY_S_U16 ? PY_S_F64 : py_scalar_unify(s, PY_S_F32);
+    if (!py_to_scalar(c, x->node, &x->args[0], s, &v)) return false;
+    if (whole) {
         *out = py_val_scalar(
             c, PY_S_I64,
             py_emit_cast(c, IR_FPTOSI, IR_I64, py_emit_unary(c, IR_FRINT, py_slot(&v, 0))));

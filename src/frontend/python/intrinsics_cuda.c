@@ -242,13 +242,9 @@ bool cuda_bits(py_ctx *c, py_call *x, py_val *out) {
     py_val v;
     if (!py_check_arguments(c, x, 1, 1, "x") || !integer_argument(c, x, &v)) return false;
     ir_value *r = py_emit_unary(c, (ir_op)x->extra, py_slot(&v, 0));
-    if (x->extra == IR_BREV) {
-        *out = py_val_scalar(c, v.type->scalar, r);
-        return true;
-    }
-    if (v.type->scalar >= PY_S_I64 && py_scalar_bytes(v.type->scalar) == 8)
-        r = py_emit_cast(c, IR_TRUNC, IR_I32, r);
-    *out = py_val_scalar(c, PY_S_I32, r);
+    py_scalar s = v.type->scalar;
+    if (x->extra == IR_BREV) s = py_scalar_bytes(s) == 8 ? PY_S_U64 : PY_S_U32;
+    *out = py_val_scalar(c, s, r);
     out->nonneg = true;
     return true;
 }
@@ -262,7 +258,7 @@ bool cuda_ffs(py_ctx *c, py_call *x,
     ir_value *place = py_emit_binary(c, IR_ADD, py_emit_unary(c, IR_CTZ, p), py_emit_int(c, t, 1));
     ir_value *r = py_emit_select(c, none, py_emit_zero(c, t), place);
     if (t == IR_I64) r = py_emit_cast(c, IR_TRUNC, IR_I32, r);
-    *out = py_val_scalar(c, PY_S_I32, r);
+    *out = py_val_scalar(c, PY_S_U32, r);
     out->nonneg = true;
     return true;
 }

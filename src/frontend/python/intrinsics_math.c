@@ -11,13 +11,14 @@ ir_value *py_emit_hypot(py_ctx *c, ir_value *x, ir_value *y) {
     return py_emit_binary(c, IR_HYPOT, x, y);
 }
 
-/* The argument as a float: its own type, float64 for integers. */
+/* The argument as a float: its own type, float32 for float16, float64 for integers. */
 static bool float_argument(py_ctx *c, py_call *x, uint32_t i, py_val *out) {
     py_scalar s = py_scalar_of(&x->args[i]);
     if (s == PY_S_NONE || py_scalar_is_complex(s))
         return py_fail(c, x->node, "%s takes real numbers, not %s", x->name,
                        py_type_text(c, x->args[i].type));
-    return py_to_scalar(c, x->node, &x->args[i], py_scalar_is_float(s) ? s : PY_S_F64, out);
+    py_scalar to = s == PY_S_F16 ? PY_S_F32 : py_scalar_is_float(s) ? s : PY_S_F64;
+    return py_to_scalar(c, x->node, &x->args[i], to, out);
 }
 
 static bool float_pair(py_ctx *c, py_call *x, py_val *a, py_val *b, py_scalar *s) {
@@ -53,20 +54,6 @@ bool math_log(py_ctx *c, py_call *x, py_val *out) { /* log(x) or log(x, base) */
     *out = py_val_scalar(c, s,
                          py_emit_binary(c, IR_FDIV, py_emit_unary(c, IR_LOG, py_slot(&a, 0)),
                                         py_emit_unary(c, IR_LOG, py_slot(&b, 0))));
-    return true;
-}
-
-bool math_round(py_ctx *c, py_call *x, py_val *out) { /* floor, ceil, trunc give int64 */
-    py_val v;
-    if (!py_check_arguments(c, x, 1, 1, "")) return false;
-    py_scalar s = py_scalar_of(&x->args[0]);
-    if (s == PY_S_BOOL || py_scalar_is_int(s))
-        return py_to_scalar(c, x->node, &x->args[0], py_scalar_is_unsigned(s) ? PY_S_U64 : PY_S_I64,
-                            out);
-    if (!float_argument(c, x, 0, &v)) return false;
-    *out = py_val_scalar(
-        c, PY_S_I64,
-        py_emit_cast(c, IR_FPTOSI, IR_I64, py_emit_unary(c, (ir_op)x->extra, py_slot(&v, 0))));
     return true;
 }
 

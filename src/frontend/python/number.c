@@ -415,6 +415,10 @@ bool py_unary(py_ctx *c, const py_node *at, py_operator op, const py_val *a, py_
     }
     py_scalar s = py_scalar_of(a);
     if (s == PY_S_NONE) return no_operator(c, at, op, a, NULL);
+    if (s == PY_S_BOOL && op == PY_INVERT && !a->is_const) { /* as Numba: a bool */
+        *out = py_val_scalar(c, s, py_emit_unary(c, IR_NOT, first(a)));
+        return true;
+    }
     if (is_integral(s)) {
         py_val x;
         py_scalar type = py_scalar_is_unsigned(s) ? PY_S_U64 : PY_S_I64;
