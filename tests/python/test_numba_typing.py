@@ -43,7 +43,7 @@ EXPECTED = [
     ("one", rules.BITS, "bhBHefdr", None, "32 bits wide for narrow ones; no floats"),
     ("one", ["cuda.brev"], "q2", None, "Numba drops the upper half of an int64"),
     ("one", ["complex"], "F", None, "complex of a complex64 keeps it; Numba widens it"),
-    ("two", ["round"], None, "fdr", "a number of digits is an integer"),
+    ("two", ["round", "math.ldexp"], None, "fdr", "digits and exponents are integers"),
     ("two", SMALL_FLOAT, "?bB", None, "small integers count as float64; Numba takes float32"),
     ("two", SMALL_FLOAT, None, "?bB", "the same"),
     ("two", ["np." + n for n in rules.TWO_UFUNCS], "?bBiIqQ2", "?bBiIqQ2fFdDr", "NumPy's loops"),
