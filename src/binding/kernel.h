@@ -27,8 +27,9 @@ const py_function *kernel_function_get(PyObject *function);
  * under the column when they are known (simt.numba.core.errors.TypingError for SIMT_ERR_TYPING).
  * Returns NULL. */
 PyObject *kernel_raise(void);
-/* The text "file:line" of a position plus the source line, for messages; new reference or NULL. */
-PyObject *kernel_source_line(const char *file, int line);
+/* "at file:line:column" (column 0: left out) and `more`, then the source line and a caret; new
+ * reference or NULL. */
+PyObject *kernel_place(const char *file, int line, int column, const char *more);
 
 /* ---- kernel_host.c ---- */
 

@@ -32,12 +32,33 @@ static bool is_refusal(void) {
            PyErr_ExceptionMatches(PyExc_RecursionError);
 }
 
-/* A module as an ast object or as code; 1, 0 (refused) or -1. */
+/* The list warnings.filters, new reference, or NULL. */
+static PyObject *warning_filters(void) {
+    PyObject *name = PyUnicode_FromString("warnings");
+    PyObject *module = name ? PyImport_GetModule(name) : NULL;
+    if (!module) module = PyImport_ImportModule("_warnings"); /* warnings has not been imported */
+    PyObject *filters = module ? PyObject_GetAttrString(module, "filters") : NULL;
+    Py_XDECREF(name);
+    Py_XDECREF(module);
+    PyErr_Clear();
+    return filters;
+}
+
+/* A module as an ast object or as code; 1, 0 (refused) or -1. Python has given its warnings about this
+ * text already: they are ignored. */
 static int compile_text(const finder *f, const char *text, bool tree, PyObject **out) {
     PyCompilerFlags flags = {.cf_flags = (f->code->co_flags & PyCF_MASK) | PyCF_SOURCE_IS_UTF8 |
                                          PyCF_IGNORE_COOKIE | (tree ? PyCF_ONLY_AST : 0),
                              .cf_feature_version = PY_MINOR_VERSION};
+    PyObject *filters = warning_filters();
+    PyObject *ignore = Py_BuildValue("(sOOOi)", "ignore", Py_None, PyExc_Warning, Py_None, 0);
+    bool quiet = filters && ignore && PyList_Check(filters) && !PyList_Insert(filters, 0, ignore);
+    PyErr_Clear();
     *out = Py_CompileStringObject(text, f->code->co_filename, Py_file_input, &flags, -1);
+    if (quiet && PyList_GET_SIZE(filters) && PyList_GET_ITEM(filters, 0) == ignore)
+        PyList_SetSlice(filters, 0, 1, NULL);
+    Py_XDECREF(filters);
+    Py_XDECREF(ignore);
     if (*out) return 1;
     if (!is_refusal()) return -1;
     PyErr_Clear();
@@ -66,18 +87,6 @@ static int compiles_to_code(const finder *f, const char *text, int line) {
     status = has_code(f, (PyCodeObject *)module, line);
     Py_DECREF(module);
     return status;
-}
-
-/* "def _(x, y):\n" with the free variables of the code, so that they are such in what is put
- * inside. */
-static PyObject *wrapper(const finder *f) {
-    PyObject *names = PyCode_GetFreevars(f->code), *comma = PyUnicode_FromString(",");
-    PyObject *joined = names && comma ? PyUnicode_Join(comma, names) : NULL;
-    PyObject *text = joined ? PyUnicode_FromFormat("def _(%U):\n", joined) : NULL;
-    Py_XDECREF(names);
-    Py_XDECREF(comma);
-    Py_XDECREF(joined);
-    return text;
 }
 
 /* ---- the text ---- */
@@ -123,6 +132,89 @@ static const char *end_of_block(const finder *f, const char *begin) {
         last = p;
     }
     return next_line(f, last);
+}
+
+/* ---- what stands around a function ---- */
+
+/* Adds the words of an import statement that may be names to a set. */
+static bool add_words(const char *line, const char *end, PyObject *set) {
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
+    while (line < end) {
+        size_t length = strspn(line, letters);
+        if (length && (line[0] < '0' || line[0] > '9')) {
+            PyObject *word = PyUnicode_FromStringAndSize(line, (Py_ssize_t)length);
+            bool done = word && PySet_Add(set, word) == 0;
+            Py_XDECREF(word);
+            if (!done) return false;
+        }
+        line += length + (length == 0);
+    }
+    return true;
+}
+
+/* The names that the file's import statements may give: line by line, in and out of blocks. */
+static PyObject *imported_words(const finder *f) {
+    const char *end = f->text + f->bytes;
+    PyObject *set = PySet_New(NULL);
+    bool open = false; /* within the parentheses of `from x import (` */
+    for (const char *p = f->text; set && p < end; p = next_line(f, p)) {
+        const char *word = p + indentation(p), *stop = next_line(f, p);
+        bool import = strncmp(word, "import ", 7) == 0 || strncmp(word, "from ", 5) == 0;
+        if (!import && !open) continue;
+        if (!add_words(word, stop, set)) Py_CLEAR(set);
+        if (import) open = memchr(word, '(', (size_t)(stop - word));
+        if (memchr(word, ')', (size_t)(stop - word))) open = false;
+    }
+    return set;
+}
+
+/* Names of the code and of functions within that the file imports: "math,cuda", appended to `out`. */
+static bool add_imported(PyCodeObject *code, PyObject *words, PyObject *out) {
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(code->co_names); i++) {
+        PyObject *name = PyTuple_GET_ITEM(code->co_names, i);
+        int is = PySet_Contains(words, name);
+        if (is < 0 || (is && PyList_Append(out, name) < 0)) return false;
+    }
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(code->co_consts); i++) {
+        PyObject *inner = PyTuple_GET_ITEM(code->co_consts, i);
+        if (PyCode_Check(inner) && !add_imported((PyCodeObject *)inner, words, out)) return false;
+    }
+    return true;
+}
+
+static PyObject *join(const char *head, PyObject *names, const char *tail) {
+    PyObject *comma = PyUnicode_FromString(",");
+    PyObject *joined = names && comma ? PyUnicode_Join(comma, names) : NULL;
+    PyObject *text = joined ? PyUnicode_FromFormat("%s%U%s", head, joined, tail) : NULL;
+    Py_XDECREF(comma);
+    Py_XDECREF(joined);
+    return text;
+}
+
+/* A first line that imports what the function uses of the file's imports: CPython compiles a call of an
+ * imported module's function in another way than a method call. */
+static PyObject *import_line(const finder *f) {
+    PyObject *words = imported_words(f), *names = words ? PyList_New(0) : NULL;
+    PyObject *line = NULL;
+    if (names && add_imported(f->code, words, names))
+        line = PyList_GET_SIZE(names) ? join("import ", names, "\n") : PyUnicode_FromString("\n");
+    Py_XDECREF(words);
+    Py_XDECREF(names);
+    return line;
+}
+
+/* The imports; then, when `nested`, "def _(x, y):\n" with the free variables of the code, so that they
+ * are such in what is put inside. */
+static PyObject *preamble(const finder *f, bool nested) {
+    PyObject *imports = import_line(f);
+    if (!imports || !nested) return imports;
+    PyObject *names = PyCode_GetFreevars(f->code);
+    PyObject *head = names ? join("def _(", names, "):\n") : NULL;
+    PyObject *text = head ? PyUnicode_Concat(imports, head) : NULL;
+    Py_XDECREF(names);
+    Py_XDECREF(head);
+    Py_DECREF(imports);
+    return text;
 }
 
 /* ---- nodes ---- */
@@ -203,11 +295,11 @@ static int is_our_lambda(const finder *f, PyObject *node, const kernel_text *t) 
     const char *begin = t->lines[line - 1] + number_attribute(node, "col_offset");
     const char *end = t->lines[last - 1] + number_attribute(node, "end_col_offset");
     if (end < begin || end > t->text + t->bytes) return 0;
-    PyObject *head = wrapper(f);
+    PyObject *head = preamble(f, true);
     PyObject *body = PyUnicode_DecodeUTF8(begin, end - begin, "replace");
     PyObject *text = head && body ? PyUnicode_FromFormat("%U return (%U\n)\n", head, body) : NULL;
     const char *utf8 = text ? PyUnicode_AsUTF8(text) : NULL;
-    int status = utf8 ? compiles_to_code(f, utf8, 2) : -1;
+    int status = utf8 ? compiles_to_code(f, utf8, 3) : -1;
     Py_XDECREF(head);
     Py_XDECREF(body);
     Py_XDECREF(text);
@@ -254,13 +346,11 @@ static int find_in_block(const finder *f, kernel_found *out) {
     const char *stop = end_of_block(f, begin);
     if (!stop) return 0;
     PyObject *block = PyUnicode_DecodeUTF8(begin, stop - begin, NULL);
-    bool wrapped = indentation(begin) > 0;
-    if (block && wrapped) {
-        PyObject *head = wrapper(f);
-        Py_SETREF(block, head ? PyUnicode_Concat(head, block) : NULL);
-        Py_XDECREF(head);
-    }
-    return find_in(f, block, f->code->co_firstlineno - 1 - wrapped, out);
+    bool nested = indentation(begin) > 0;
+    PyObject *head = block ? preamble(f, nested) : NULL;
+    if (block) Py_SETREF(block, head ? PyUnicode_Concat(head, block) : NULL);
+    Py_XDECREF(head);
+    return find_in(f, block, f->code->co_firstlineno - 2 - nested, out);
 }
 
 int kernel_code_find(PyObject *text, PyCodeObject *code, kernel_found *out) {

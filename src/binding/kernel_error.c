@@ -50,13 +50,20 @@ static bool add_line(PyObject *line, int column, strbuf *out) {
     return text != NULL;
 }
 
-PyObject *kernel_source_line(const char *file, int line) {
+/* "at file:line:column", `more`, the line, the caret. */
+static void add_place(const char *file, int line, int column, const char *more, strbuf *out) {
+    strbuf_printf(out, binding_in_chinese() ? "位置: %s:%d" : "at %s:%d", file, line);
+    if (column > 0) strbuf_printf(out, ":%d", column);
+    strbuf_puts(out, more);
     PyObject *source = line_of_file(file, line);
+    if (source && !add_line(source, column, out)) PyErr_Clear();
+    Py_XDECREF(source);
+}
+
+PyObject *kernel_place(const char *file, int line, int column, const char *more) {
     strbuf out;
     strbuf_init(&out);
-    strbuf_printf(&out, "%s:%d", file, line);
-    if (source && !add_line(source, 0, &out)) PyErr_Clear();
-    Py_XDECREF(source);
+    add_place(file, line, column, more, &out);
     PyObject *text =
         out.failed ? PyErr_NoMemory()
                    : PyUnicode_DecodeUTF8(strbuf_text(&out), (Py_ssize_t)out.length, "replace");
@@ -74,22 +81,12 @@ static PyObject *typing_error(void) {
     return Py_NewRef(PyExc_TypeError);
 }
 
-/* "at file:line:column", the line, the caret; nothing when the position is not known. */
-static void add_place(const simt_diag *diag, strbuf *out) {
-    if (!diag->file[0] || diag->line <= 0) return;
-    strbuf_printf(out, binding_in_chinese() ? "位置: %s:%d" : "at %s:%d", diag->file, diag->line);
-    if (diag->column > 0) strbuf_printf(out, ":%d", diag->column);
-    PyObject *source = line_of_file(diag->file, diag->line);
-    if (source && !add_line(source, diag->column, out)) PyErr_Clear();
-    Py_XDECREF(source);
-}
-
 PyObject *kernel_raise(void) {
     if (PyErr_Occurred() || status_get()->code == SIMT_ERR_INTERRUPT) return binding_raise();
     simt_diag diag = *status_get(); /* what is imported below may record failures of its own */
     strbuf place;
     strbuf_init(&place);
-    add_place(&diag, &place);
+    if (diag.file[0] && diag.line > 0) add_place(diag.file, diag.line, diag.column, "", &place);
     PyObject *type = diag.code == SIMT_ERR_TYPING ? typing_error()
                                                   : Py_NewRef(binding_exception_type(diag.code));
     if (place.failed)

@@ -16,23 +16,16 @@ static void place_text(uint64_t flat, const int64_t box[3], char *text, size_t s
              (unsigned long long)(flat / x % y), (unsigned long long)(flat / x / y));
 }
 
-/* "at program.py:8, block (0, 0, 0), thread (12, 0, 0)" and the source line. New reference. */
+/* "at program.py:8:5, block (0, 0, 0), thread (12, 0, 0)", the source line, a caret. New reference. */
 static PyObject *where_text(const py_fault *f, uint32_t line, const code_fault *fault,
                             const int64_t grid[3], const uint32_t block[3]) {
     char b[80], t[80];
     const int64_t box[3] = {block[0], block[1], block[2]};
     place_text(fault->block, grid, b, sizeof b);
     place_text(fault->thread, box, t, sizeof t);
-    PyObject *source = kernel_source_line(f && f->file ? f->file : "?", (int)line);
-    PyErr_Clear();
-    const char *text = source ? PyUnicode_AsUTF8(source) : "?";
-    const char *rest = text ? strchr(text, '\n') : NULL;
-    char place[400] = "";
-    snprintf(place, sizeof place, "%.*s", rest ? (int)(rest - text) : 300, text ? text : "");
-    PyObject *whole =
-        PyUnicode_FromFormat("\nat %s, block %s, thread %s%s", place, b, t, rest ? rest : "");
-    Py_XDECREF(source);
-    return whole;
+    char more[200];
+    snprintf(more, sizeof more, ", block %s, thread %s", b, t);
+    return kernel_place(f && f->file ? f->file : "?", (int)line, f ? (int)f->pos.column : 0, more);
 }
 
 /* The launched array that a fault names, or NULL: the first one inside that argument. */
@@ -104,7 +97,7 @@ void kernel_raise_fault(const py_kernel *k, const kernel_names *names, const cod
     uint32_t line = f && f->pos.line ? f->pos.line : fault->line;
     PyObject *what = fault_text(f, names, fault, args);
     PyObject *where = what ? where_text(f, line, fault, grid, block) : NULL;
-    PyObject *whole = where ? PyUnicode_Concat(what, where) : NULL;
+    PyObject *whole = where ? PyUnicode_FromFormat("%U\n%U", what, where) : NULL;
     if (whole) {
         PyObject *type = !f                                  ? PyExc_RuntimeError
                          : f->kind == PY_FAULT_INDEX         ? PyExc_IndexError

@@ -137,9 +137,20 @@ static bool to_entity(PyObject *o, const char *name, int depth, kernel_function 
 
 static int done_or_failed(bool done) { return done ? 1 : -1; }
 
+/* What to write instead, for objects that programs do name in kernels. */
+static const char *advice(PyObject *o) {
+    if (PyList_Check(o)) return "a list: use a tuple or a NumPy array";
+    if (PyDict_Check(o) || PyAnySet_Check(o)) return "kernels have no dicts and sets: use arrays";
+    if (binding_is_array(o) || kernel_is_device_array(o))
+        return "an array of the device: pass it as an argument";
+    return NULL;
+}
+
 static int as_object(PyObject *o, const char *name, kernel_function *owner, py_entity *out) {
+    const char *hint = advice(o);
     PyObject *what =
-        PyType_Check(o)
+        hint ? PyUnicode_FromFormat("'%s' (%s)", name, hint)
+        : PyType_Check(o)
             ? PyUnicode_FromFormat("class '%s'", ((PyTypeObject *)o)->tp_name)
             : PyUnicode_FromFormat("'%s' (an object of type '%s')", name, Py_TYPE(o)->tp_name);
     const char *text = what ? keep_text(owner, PyUnicode_AsUTF8(what)) : NULL;
@@ -419,9 +430,11 @@ static simt_status attribute_of_intrinsic(const py_entity *of, const char *name,
     PyObject *value = of->handle ? attribute_or_null(of->handle, name) : NULL;
     memset(out, 0, sizeof *out);
     int status = value ? as_marked(value, &everyone, out) : 0;
+    bool absent = of->handle && !value;
     Py_XDECREF(value);
     if (status < 0) return status_of_exception();
     if (status == 1) return SIMT_OK;
+    if (absent) return status_fail(SIMT_ERR_TYPING, "%s has no attribute '%s'", of->name, name);
     out->handle = NULL;
     out->kind = PY_ENTITY_INTRINSIC;
     out->name = arena_printf(&everyone.mem, "%s.%s", of->name, name);

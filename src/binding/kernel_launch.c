@@ -322,7 +322,7 @@ static bool run(const configured *c, const entry *e, kernel_args *k, const kerne
         Py_BEGIN_ALLOW_THREADS status =
             runtime_launch(array_runtime(), e->code, grid, k->slots, (size_t)c->shared, &fault);
         Py_END_ALLOW_THREADS kernel_args_finish(k, e->kernel->writes);
-        ok = binding_ok(status);
+        ok = status == SIMT_OK || (kernel_raise(), false);
         if (ok && fault.set) {
             kernel_raise_fault(e->kernel, names, &fault, c->grid, e->block, k);
             ok = false;

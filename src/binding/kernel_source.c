@@ -199,9 +199,12 @@ static bool fill_defaults(PyObject *function, PyCodeObject *code, kernel_functio
 
 static kernel_function *function_make(PyObject *function, PyCodeObject *code) {
     if (code->co_flags & (CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR)) {
-        PyErr_Format(PyExc_TypeError, "'%U' is %s: a kernel is a plain function", code->co_name,
-                     code->co_flags & CO_GENERATOR ? "a generator (it has a yield)"
-                                                   : "an async function");
+        status_fail(SIMT_ERR_TYPING, "'%s' is %s: a kernel is a plain function",
+                    PyUnicode_AsUTF8(code->co_name),
+                    code->co_flags & CO_GENERATOR ? "a generator (it has a yield)"
+                                                  : "an async function");
+        status_set_position(PyUnicode_AsUTF8(code->co_filename), code->co_firstlineno, 0);
+        kernel_raise();
         return NULL;
     }
     source_tree *t = tree_of(function, code);

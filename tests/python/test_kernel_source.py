@@ -434,6 +434,7 @@ class Settings:
 
 
 class Stub:
+    x = None
     _simt_intrinsic = "cuda.threadIdx"
 
 
@@ -472,7 +473,7 @@ MEANINGS = {
     "point": "tuple (constant int:1, constant int8 int:4)",
     "point.y": "constant int8 int:4",
     "data": "array float32 shape 3 2 strides 4 12 first 00000000",
-    "words": "object 'words' (an object of type 'list')",
+    "words": "object 'words' (a list: use a tuple or a NumPy array)",
     "swapped": "object 'swapped' (an object of type 'numpy.ndarray')",
     "size": "type uint16",
     "stub": "intrinsic cuda.threadIdx",

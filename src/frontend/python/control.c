@@ -671,10 +671,7 @@ static bool statement(py_ctx *c, const py_node *n) {
     case PY_FUNCTION:
         return py_fail(
             c, n, "a function inside a kernel: define it outside, with @cuda.jit(device=True)");
-    default: {
-        const char *what = n->kind == PY_UNSUPPORTED ? n->name : py_kind_table[n->kind].cls;
-        return py_fail(c, n, "a kernel cannot hold '%s'", what);
-    }
+    default: return py_fail_unsupported(c, n);
     }
 }
 

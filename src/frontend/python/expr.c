@@ -551,10 +551,7 @@ static bool dispatch(py_ctx *c, const py_node *n, py_val *out) {
         return py_fail(c, n,
                        "lists are not possible in a kernel: use a tuple, or "
                        "cuda.local.array / cuda.shared.array");
-    default: {
-        const char *what = n->kind == PY_UNSUPPORTED ? n->name : py_kind_table[n->kind].cls;
-        return py_fail(c, n, "a kernel cannot hold '%s'", what);
-    }
+    default: return py_fail_unsupported(c, n);
     }
 }
 

@@ -38,6 +38,8 @@ static bool no_operator(py_ctx *c, const py_node *at, py_operator op, const py_v
     const char *hint = "";
     if (a->type->kind == TY_ARRAY || b->type->kind == TY_ARRAY)
         hint = ": a kernel works on elements, write a[i]";
+    else if (op >= PY_LSHIFT && op <= PY_BITAND)
+        hint = ": it works on integers, convert with int(...)";
     return py_fail(c, at, "no operator %s for %s and %s%s", py_operator_text(op), ta,
                    py_type_text(c, b->type), hint);
 }
