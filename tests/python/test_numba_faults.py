@@ -42,8 +42,8 @@ def test_index_error_names_everything():
         add[2, 8](a, c, c)
     assert str(error.value) == (
         "kernel add: index 10 is out of bounds for axis 0 with size 10: array 'a' of shape (10,)\n"
-        f"at {__file__}:{line_of(add, 3)}, block (1, 0, 0), thread (2, 0, 0)\n"
-        "    c[i] = a[i] + b[i]"
+        f"at {__file__}:{line_of(add, 3)}:12, block (1, 0, 0), thread (2, 0, 0)\n"
+        "    c[i] = a[i] + b[i]\n           ^"
     )
     assert np.array_equal(c[:8], a[:8])  # the other threads' work is done
 
