@@ -191,6 +191,29 @@ def stirling_fit(low):
     return g, lambda s: mp.mpf(1), mp.mpf(0), 1 / mp.mpf(low) ** 2
 
 
+_INVERSE = {}
+
+
+def erfinv_ratio(w):
+    """erfinv(x) / x where w = -log(1 - x^2)."""
+    w = max(w, mp.mpf("1e-10"))
+    if w not in _INVERSE:
+        q = mp.exp(-w)
+        x = mp.sqrt(1 - q)
+        rest = mp.log(q / (1 + x))  # log erfc of the result, right also where x is next to 1
+        start = mp.mpf("0.9") * mp.sqrt(w) if w > 0.01 else x * mp.sqrt(mp.pi) / 2
+        _INVERSE[w] = mp.findroot(lambda y: mp.log(mp.erfc(y)) - rest, start) / x
+    return _INVERSE[w]
+
+
+def erfinv_far(top):
+    g = lambda v: erfinv_ratio(v * v)
+    return g, lambda v: 1 / g(v), mp.mpf("2.5"), mp.mpf(top)
+
+
+ERFINV = (erfinv_ratio, lambda w: 1 / erfinv_ratio(w), mp.mpf(0), mp.mpf("6.25"))
+
+
 # name: ((g, w, lo, hi), coefficients, bits of the type), "pair": the first one is two numbers
 FITS = {
     "EXP_F32": (EXPM1, 6, 24),
@@ -206,6 +229,8 @@ FITS = {
     "ATAN_F32": (odd_fit(mp.atan, "0.4143"), 5, 24),
     "SINH_F32": (odd_fit(mp.sinh, "1"), 4, 24),
     "ERFC_F32": (erfc_fit("0.65", "10.1", 2.5, 1.5), 9, 24, "pair"),
+    "ERFINV_F32": (ERFINV, 5, 24),
+    "ERFINV_FAR_F32": (erfinv_far("4.2"), 4, 24),
     "GAMMA_F32": (GAMMA, 8, 24, "pair"),
     "STIRLING_F32": (stirling_fit(12), 2, 24),
     "EXP_F64": (EXP, 11, 53),
@@ -218,6 +243,8 @@ FITS = {
     "ERFQ_F64": (erfq_fit("5.95"), 19, 53),
     "POW_F64": (POWF, 9, 53),
     "ERFC_F64": (erfc_fit("0.65", "27.3", 3, 1.25), 22, 53, "pair"),
+    "ERFINV_F64": (ERFINV, 8, 53),
+    "ERFINV_FAR_F64": (erfinv_far("6.1"), 11, 53),
     "GAMMA_F64": (GAMMA, 15, 53, "pair"),
     "STIRLING_F64": (stirling_fit(24), 4, 53),
     "TAN_F64": (odd_fit(mp.tan, "0.7862"), 15, 53),

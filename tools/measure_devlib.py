@@ -78,16 +78,20 @@ TAIL = """
 - sinpi, cospi: exact reduction, the product with pi as two numbers, then as sin.
 - erfc: (1 - x) - (erf(x) - x) below 0.65; above exp(-x^2) * t * P(t), t = 1 / (x + k), all factors
   as two numbers (the substitution as in Shepherd and Laframboise, 1981).
+- erfinv: a guess by w = -log(1 - x^2) (Giles, 2012), one step of Halley on erf or erfc.
 - tgamma, lgamma: up to 12 (float32) and 24 (float64) the recurrence to 1 / gamma(1 + t) = 1 +
   t (1 - t) Q(t), beyond Stirling's series, all as sums of two numbers; lgamma near 1 and 2 from
-  what gamma differs from 1 by. Negative numbers by reflection, scalar; lgamma in float64 is right there
-  to 2 ulp of max(1, |result|), not relative to the result at its zeros (the table is for x > 0).
+  what gamma differs from 1 by. Negative numbers by reflection, scalar; lgamma in float64 is right
+  there to 2 ulp of max(1, |result|), not relative to the result at its zeros (the table is for
+  x > 0).
 - pow: log x as a sum of two numbers, times y, exp of a sum of two numbers; C99's table of special
   values by selects.
 - Philox 4x32-10 (Salmon and others, SC11), checked against the published known answers. Counter =
   {low32(block), high32(block), stream low, stream high}, key = {low32(seed), high32(seed)}; word i
   of a stream is word i & 3 of block i >> 2. uniform float32 = (word >> 8) * 2^-24; uniform float64
   k = ((word 2k+1 : word 2k) >> 11) * 2^-53.
+- ldexp, frexp, nextafter (`scale.h`) and the remainders (`frem`: C's fmod, `frem.near`: IEEE) are
+  exact, and operations of their own. modf is trunc and the difference, with the sign of the whole.
 - Denormals are honoured in and out; NaN in gives NaN out (but pow(1, y) and pow(x, 0) are 1: C99).
 
 ## Adding a function

@@ -34,11 +34,18 @@ static __float128 ten_to(__float128 x) { return powq(10, x); }
 static __float128 over_root(__float128 x) { return 1 / sqrtq(x); }
 static __float128 sin_pi(__float128 x) { return sinq(M_PIq * x); }
 static __float128 cos_pi(__float128 x) { return cosq(M_PIq * x); }
-#define sinpiq sin_pi
-#define cospiq cos_pi
-#define exp2q  two_to
-#define exp10q ten_to
-#define rsqrtq over_root
+static __float128 inverse_erf(__float128 x) { // Newton's steps on the result itself
+    __float128 a = fabsq(x), y = fabs(dev_erfinv_f64((double)x));
+    for (int i = 0; i < 2; i++)
+        y -= (a < 0.5Q ? erfq(y) - a : (1 - a) - erfcq(y)) * expq(y * y) * sqrtq(M_PIq) / 2;
+    return copysignq(y, x);
+}
+#define erfinvq inverse_erf
+#define sinpiq  sin_pi
+#define cospiq  cos_pi
+#define exp2q   two_to
+#define exp10q  ten_to
+#define rsqrtq  over_root
 
 #define SEARCH(name, low, high)                                                          \
     do {                                                                                 \
@@ -118,6 +125,9 @@ int main(int count, char **words) {
     SEARCH(lgamma, 1.99, 2.01);
     SEARCH(lgamma, 0.99, 1.01);
     SEARCH(lgamma, 24, 1e5);
+    SEARCH(erfinv, -1, 1);
+    SEARCH(erfinv, 0.6, 0.8);
+    SEARCH(erfinv, 0.999, 1);
     SEARCH(asin, -1, 1);
     SEARCH(acos, -1, 1);
     SEARCH(atan, -3, 3);

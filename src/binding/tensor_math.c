@@ -52,7 +52,7 @@ simt_status tensor_binary(array_op op, const tensor_operand in[2], tensor **out)
                         X(atan, ARCTAN) X(arctan, ARCTAN) X(sinh, SINH) X(cosh, COSH)          \
                             X(asinh, ARCSINH) X(arcsinh, ARCSINH) X(acosh, ARCCOSH)            \
                                 X(arccosh, ARCCOSH) X(atanh, ARCTANH) X(arctanh, ARCTANH)      \
-                                    X(erfc, ERFC) X(lgamma, LGAMMA) X(digamma, DIGAMMA)        \
+                                    X(erfc, ERFC) X(erfinv, ERFINV) X(lgamma, LGAMMA) X(digamma, DIGAMMA)        \
                                         X(sinc, SINC)
 #define TEST_OPS(X) \
     X(isnan, ISNAN) \

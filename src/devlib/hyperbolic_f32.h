@@ -1,4 +1,4 @@
-// Device math, F32: asinh acosh atanh, erfc (form and sources: math_f32.h).
+// Device math, F32: asinh acosh atanh, erfc erfinv (form and sources: math_f32.h).
 #pragma once
 #include "math_f32.h"
 
@@ -101,16 +101,38 @@ DEV_FN float dev_erfc_f32(float x) {
     float a = dev_abs_f32(x);
     float far = dev_erfc_far_f32(a > 10.5f ? 10.5f : (a < 0.65f ? 0.65f : a));
     // (1 - x) - x p(x^2), erf(x) = x + x p
-    float s = a * a;
-    float p = 0x1.47732ep-14f;
-    p = dev_fma_f32(p, s, -0x1.a3518ap-11f);
-    p = dev_fma_f32(p, s, 0x1.53f226p-8f);
-    p = dev_fma_f32(p, s, -0x1.b7f71ap-6f);
-    p = dev_fma_f32(p, s, 0x1.ce2ce6p-4f);
-    p = dev_fma_f32(p, s, -0x1.81273ep-2f);
-    p = dev_fma_f32(p, s, 0x1.06eba8p-3f);
+    float p = dev_erf_poly_f32(a * a);
     float d = 1.0f - x;
     float dl = (1.0f - d) - x;
     float near = d + dev_fma_f32(-x, p, dl);
     return a < 0.65f ? near : (x < 0.0f ? 2.0f - far : far);
+}
+
+// ---- erfinv ----
+
+// A guess of 2^-13 (float64: 2^-20) by w = -log(1 - x^2) (such variables: Giles, 2012), then Halley's
+// step on erf (kept as y + y p) or, from 0.7 on, erfc.
+DEV_FN float dev_erfinv_f32(float x) {
+    float a = dev_abs_f32(x);
+    float b = 1.0f - a;
+    float w = -dev_log_f32(dev_fma_f32(b, a, b));
+    float v = dev_sqrt_f32(w);
+    float p = 0x1.5a7c5p-13f;
+    p = dev_fma_f32(p, w, -0x1.7f886ep-9f);
+    p = dev_fma_f32(p, w, 0x1.824712p-7f);
+    p = dev_fma_f32(p, w, 0x1.dbbaaep-3f);
+    p = dev_fma_f32(p, w, 0x1.c5b522p-1f);
+    float q = -0x1.3ab4e6p-8f;
+    q = dev_fma_f32(q, v, 0x1.bc4f88p-5f);
+    q = dev_fma_f32(q, v, 0x1.9c3508p-1f);
+    q = dev_fma_f32(q, v, 0x1.e450f4p-5f);
+    float y = a * (w < 6.25f ? p : q);
+    float near = dev_fma_f32(y, dev_erf_poly_f32(y * y), y - a);
+    float miss = a < 0.7f ? near : b - dev_erfc_f32(y);
+    float step = miss * 0x1.c5bf8ap-1f * dev_exp_f32(y * y);
+    float r = y - step / dev_fma_f32(y, step, 1.0f);
+    r = a < 0x1p-30f ? dev_fma_f32(a, 0x1.c5bf8ap-1f, a * -0x1.c96212p-26f) : r;
+    r = dev_copysign_f32(r, x);
+    r = a == 1.0f ? dev_copysign_f32(DEV_INF_F32, x) : r;
+    return a > 1.0f ? DEV_NAN_F32 : r;
 }

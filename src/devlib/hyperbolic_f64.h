@@ -1,4 +1,4 @@
-// Device math, F64: asinh acosh atanh, erfc (form and sources: math_f32.h).
+// Device math, F64: asinh acosh atanh, erfc erfinv (form and sources: math_f32.h).
 #pragma once
 #include "math_f64.h"
 
@@ -115,21 +115,48 @@ DEV_FN double dev_erfc_f64(double x) {
     double a = dev_abs_f64(x);
     double far = dev_erfc_far_f64(a > 27.5 ? 27.5 : (a < 0.65 ? 0.65 : a));
     // (1 - x) - x p(x^2), erf(x) = x + x p
-    double s = a * a;
-    double p = -0x1.a0e193b18789ap-31;
-    p = dev_fma_f64(p, s, 0x1.d375d9d1c942ap-27);
-    p = dev_fma_f64(p, s, -0x1.5b7f4b57e5e6fp-23);
-    p = dev_fma_f64(p, s, 0x1.b96980e6faefcp-20);
-    p = dev_fma_f64(p, s, -0x1.f4c8072f439a1p-17);
-    p = dev_fma_f64(p, s, 0x1.f9a2949d5f7f6p-14);
-    p = dev_fma_f64(p, s, -0x1.c02daea5d9f9p-11);
-    p = dev_fma_f64(p, s, 0x1.565bccee88ce6p-8);
-    p = dev_fma_f64(p, s, -0x1.b82ce311a7f41p-6);
-    p = dev_fma_f64(p, s, 0x1.ce2f21a03f88dp-4);
-    p = dev_fma_f64(p, s, -0x1.812746b03799dp-2);
-    p = dev_fma_f64(p, s, 0x1.06eba8214db68p-3);
+    double p = dev_erf_poly_f64(a * a);
     double d = 1.0 - x;
     double dl = (1.0 - d) - x;
     double near = d + dev_fma_f64(-x, p, dl);
     return a < 0.65 ? near : (x < 0.0 ? 2.0 - far : far);
+}
+
+// ---- erfinv ----
+
+// A guess of 2^-13 (float64: 2^-20) by w = -log(1 - x^2) (such variables: Giles, 2012), then Halley's
+// step on erf (kept as y + y p) or, from 0.7 on, erfc.
+DEV_FN double dev_erfinv_f64(double x) {
+    double a = dev_abs_f64(x);
+    double b = 1.0 - a;
+    double w = -dev_log_f64(dev_fma_f64(b, a, b));
+    double v = dev_sqrt_f64(w);
+    double p = 0x1.5d7aa068edd8ap-22;
+    p = dev_fma_f64(p, w, -0x1.279ee96879d52p-17);
+    p = dev_fma_f64(p, w, 0x1.65ab85e4d846cp-14);
+    p = dev_fma_f64(p, w, -0x1.a6171f74d0427p-13);
+    p = dev_fma_f64(p, w, -0x1.28ad7cd4ca82bp-9);
+    p = dev_fma_f64(p, w, 0x1.79752c8c9cc8cp-7);
+    p = dev_fma_f64(p, w, 0x1.db2b54d0c5ba3p-3);
+    p = dev_fma_f64(p, w, 0x1.c5bf9575c5881p-1);
+    double q = 0x1.16ce95489d1ffp-22;
+    q = dev_fma_f64(q, v, -0x1.003832910c145p-16);
+    q = dev_fma_f64(q, v, 0x1.95357078f273dp-12);
+    q = dev_fma_f64(q, v, -0x1.6fc118116572cp-8);
+    q = dev_fma_f64(q, v, 0x1.ab93aa8f3cf54p-5);
+    q = dev_fma_f64(q, v, -0x1.4e8801e0e2627p-2);
+    q = dev_fma_f64(q, v, 0x1.663a7435e41bbp+0);
+    q = dev_fma_f64(q, v, -0x1.0430bcc658d6cp+2);
+    q = dev_fma_f64(q, v, 0x1.ecb1f363e575cp+2);
+    q = dev_fma_f64(q, v, -0x1.e73bceb333c43p+2);
+    q = dev_fma_f64(q, v, 0x1.0ab35bc55ef77p+2);
+    double y = a * (w < 6.25 ? p : q);
+    double near = dev_fma_f64(y, dev_erf_poly_f64(y * y), y - a);
+    double miss = a < 0.7 ? near : b - dev_erfc_f64(y);
+    double step = miss * 0x1.c5bf891b4ef6bp-1 * dev_exp_f64(y * y);
+    double r = y - step / dev_fma_f64(y, step, 1.0);
+    r = a < 0x1p-60 ? dev_fma_f64(a, 0x1.c5bf891b4ef6bp-1, a * -0x1.618f13eb7ca89p-55) : r;
+    r = dev_copysign_f64(r, x);
+    r = a == 1.0 ? dev_copysign_f64(DEV_INF_F64, x) : r;
+    return a > 1.0 ? DEV_NAN_F64 : r;
 }

@@ -213,10 +213,8 @@ DEV_FN float dev_tanh_f32(float x) {
 
 // ---- erf ----
 
-DEV_FN float dev_erf_f32(float x) {
-    float a = dev_abs_f32(x);
-    float s = a * a;
-    // erf(a) = a + a * p(a^2) below 1.0f, and 1 - erfc(1) * exp(-z q(z)), z = a - 1, above
+// erf(a) / a - 1 of s = a^2 <= 1
+DEV_FN float dev_erf_poly_f32(float s) {
     float p = 0x1.47732ep-14f;
     p = dev_fma_f32(p, s, -0x1.a3518ap-11f);
     p = dev_fma_f32(p, s, 0x1.53f226p-8f);
@@ -224,6 +222,14 @@ DEV_FN float dev_erf_f32(float x) {
     p = dev_fma_f32(p, s, 0x1.ce2ce6p-4f);
     p = dev_fma_f32(p, s, -0x1.81273ep-2f);
     p = dev_fma_f32(p, s, 0x1.06eba8p-3f);
+    return p;
+}
+
+DEV_FN float dev_erf_f32(float x) {
+    float a = dev_abs_f32(x);
+    float s = a * a;
+    // erf(a) = a + a * p(a^2) below 1.0f, and 1 - erfc(1) * exp(-z q(z)), z = a - 1, above
+    float p = dev_erf_poly_f32(s);
     float small = dev_fma_f32(a, p, a);
     float z = (a > 4.0f ? 4.0f : a) - 1.0f;
     float q = 0x1.6d727p-16f;

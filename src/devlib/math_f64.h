@@ -267,10 +267,8 @@ DEV_FN double dev_tanh_f64(double x) {
 
 // ---- erf ----
 
-DEV_FN double dev_erf_f64(double x) {
-    double a = dev_abs_f64(x);
-    double s = a * a;
-    // erf(a) = a + a * p(a^2) below 1.0, and 1 - erfc(1) * exp(-z q(z)), z = a - 1, above
+// erf(a) / a - 1 of s = a^2 <= 1
+DEV_FN double dev_erf_poly_f64(double s) {
     double p = -0x1.a0e193b18789ap-31;
     p = dev_fma_f64(p, s, 0x1.d375d9d1c942ap-27);
     p = dev_fma_f64(p, s, -0x1.5b7f4b57e5e6fp-23);
@@ -283,6 +281,14 @@ DEV_FN double dev_erf_f64(double x) {
     p = dev_fma_f64(p, s, 0x1.ce2f21a03f88dp-4);
     p = dev_fma_f64(p, s, -0x1.812746b03799dp-2);
     p = dev_fma_f64(p, s, 0x1.06eba8214db68p-3);
+    return p;
+}
+
+DEV_FN double dev_erf_f64(double x) {
+    double a = dev_abs_f64(x);
+    double s = a * a;
+    // erf(a) = a + a * p(a^2) below 1.0, and 1 - erfc(1) * exp(-z q(z)), z = a - 1, above
+    double p = dev_erf_poly_f64(s);
     double small = dev_fma_f64(a, p, a);
     double z = (a > 5.95 ? 5.95 : a) - 1.0;
     double q = 0x1.5c4dd5b78b675p-43;

@@ -55,6 +55,7 @@ static const char *const node_names[ARRAY_OP_COUNT] = {
     [OP_ARCCOSH] = "AcoshBackward0",
     [OP_ARCTANH] = "AtanhBackward0",
     [OP_ERFC] = "ErfcBackward0",
+    [OP_ERFINV] = "ErfinvBackward0",
     [OP_LGAMMA] = "LgammaBackward0",
     [OP_DIGAMMA] = "DigammaBackward0",
     [OP_NEXTAFTER] = "NextafterBackward0",

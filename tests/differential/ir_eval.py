@@ -208,6 +208,20 @@ def sinpi(x):
     return math.copysign(0.0, x) if turn == 0 else math.sin(math.pi * turn)
 
 
+def erfinv(x):
+    """By bisection on erf, or erfc towards 1."""
+    if not abs(x) < 1:
+        return math.copysign(math.inf, x) if abs(x) == 1 else math.nan
+    low, high = 0.0, 7.0
+    for _ in range(1100):
+        y = (low + high) / 2
+        above = math.erf(y) > abs(x) if abs(x) < 0.5 else math.erfc(y) < 1 - abs(x)
+        low, high = (low, y) if above else (y, high)
+        if y in (low, high) and (low + high) / 2 in (low, high):
+            break
+    return math.copysign(high, x) if x else x
+
+
 DEVICE = {
     "exp": math.exp, "exp2": math.exp2, "exp10": lambda x: math.pow(10, x), "expm1": math.expm1,
     "log": from_zero(math.log), "log2": from_zero(math.log2), "log10": from_zero(math.log10),
@@ -219,7 +233,7 @@ DEVICE = {
     "atanh": lambda x: math.copysign(math.inf, x) if abs(x) == 1 else math.atanh(x),
     "tgamma": lambda x: math.copysign(math.inf, x) if x == 0 else math.gamma(x),
     "lgamma": lambda x: math.inf if x <= 0 and x == math.floor(x) else math.lgamma(x),
-    "sinpi": sinpi, "cospi": lambda x: 0.0 + sinpi(0.5 - abs(math.fmod(x, 2))),
+    "sinpi": sinpi, "erfinv": erfinv, "cospi": lambda x: 0.0 + sinpi(0.5 - abs(math.fmod(x, 2))),
     "rsqrt": over(math.sqrt, math.inf), "hypot": math.hypot,
 }  # fmt: skip
 

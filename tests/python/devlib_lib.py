@@ -109,6 +109,15 @@ def _odd(f):
     return lambda x: mp.sign(x) * f(abs(x)) if x == x else x
 
 
+def inverse(x):
+    """erfinv inside (-1, 1), by Newton's steps on mpmath's own (which may stop early)."""
+    y = mp.erfinv(x)
+    for _ in range(2):
+        miss = mp.erf(y) - x if abs(x) < 0.5 else mp.sign(x) * ((1 - abs(x)) - mp.erfc(abs(y)))
+        y -= miss * mp.exp(y * y) * mp.sqrt(mp.pi) / 2
+    return y
+
+
 REFERENCE = {
     "exp": mp.exp,
     "exp2": lambda x: mp.power(2, x),
@@ -129,6 +138,9 @@ REFERENCE = {
     "acosh": lambda x: mp.acosh(x) if x >= 1 else mp.nan,
     "atanh": _within_one(mp.atanh),
     "erfc": mp.erfc,
+    "erfinv": lambda x: (
+        mp.nan if not abs(x) <= 1 else mp.sign(x) * mp.inf if abs(x) == 1 else inverse(x)
+    ),
     "tgamma": _pole(mp.gamma, mp.nan),
     "lgamma": _pole(lambda x: mp.log(abs(mp.gamma(x))) if x < 1e3 else mp.loggamma(x), mp.inf),
     "sinpi": mp.sinpi,
@@ -214,6 +226,7 @@ def samples(name, dtype, n, rng):
         "erfc": [(-6, 6), (0.6, 0.9), (-0.7, 0.7), (0, 10 if dtype == np.float32 else 27)],
         "tgamma": [(0, 3), (3, 30), (-10, 0), (0, 35 if dtype == np.float32 else 171)],
         "lgamma": [(0, 3), (0.99, 1.01), (1.99, 2.01), (3, 30), (0, 1e30), (0, 1e-30)],
+        "erfinv": [(-1, 1), (-0.4, 0.4), (0.6, 0.8), (0.999, 1), (-1e-3, 1e-3)],
         "sinpi": [(-2, 2), (0.7, 0.8), (-1e5, 1e5)],
         "cospi": [(-2, 2), (0.7, 0.8), (-1e5, 1e5)],
         "cbrt": [(-8, 8), (-1e30, 1e30), (0, 1e-37 if dtype == np.float32 else 1e-307)],

@@ -92,7 +92,7 @@ def test_row(row):
         ]
     if name in ("relu", "absolute", "tanh", "sigmoid", "softplus", "gelu", "erf", "erfc", "sign"):
         operands[0] = wave(6, scale=1.5)
-    if name in ("arcsin", "arccos", "arctanh"):
+    if name in ("arcsin", "arccos", "arctanh", "erfinv"):
         operands[0] = wave(6, scale=0.8)
     if name == "arccosh":
         operands[0] = wave(6, scale=0.6, shift=2.0)

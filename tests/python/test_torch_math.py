@@ -15,6 +15,7 @@ REFERENCE = {
     "acosh": (np.arccosh, SMALL**2 + 1), "atanh": (np.arctanh, INSIDE), "exp2": (np.exp2, SMALL),
     "log2": (np.log2, SMALL**2 + 0.1), "log10": (np.log10, SMALL**2 + 0.1),
     "erfc": (lambda x: mp.erfc(x), SMALL), "sinc": (np.sinc, SMALL),
+    "erfinv": (mp.erfinv, INSIDE),
     "lgamma": (lambda x: mp.log(abs(mp.gamma(x))), SMALL + 0.01),
     "digamma": (lambda x: mp.digamma(x), SMALL + 0.01),
 }  # fmt: skip

@@ -137,6 +137,18 @@ static double cospi(double x) {
     v = fmod(fmod(n, 4) + 4, 4) >= 2 ? -v : v;
     return v == 0 ? 0 : v;
 }
+static double erfinv(double x) { // Newton's steps from a rough start, on erfc towards 1
+    double a = fabs(x), w = -log1p(-x * x), y = sqrt(w) * 0.9;
+    if (!(a < 1)) return a == 1 ? copysign(INFINITY, x) : NAN;
+    if (a < 1e-4) return x * sqrt(M_PI) / 2 * (1 + M_PI / 12 * x * x);
+    for (int i = 0; i < 40; i++) {
+        double miss = a < 0.5 ? erf(y) - a : (1 - a) - erfc(y);
+        double step = miss * exp(y * y) * sqrt(M_PI) / 2;
+        y -= step;
+        if (fabs(step) < 1e-12 * y) break;
+    }
+    return copysign(y, x);
+}
 static double ten_to(double x) { return pow(10, x); } // not every C library has exp10
 
 static double reference(const char *name, double x) {
@@ -166,6 +178,7 @@ static double reference(const char *name, double x) {
     REF(acosh)
     REF(atanh)
     REF(erfc)
+    REF(erfinv)
     REF(tgamma)
     REF(lgamma)
     NAMED(sinpi, "sinpi")
