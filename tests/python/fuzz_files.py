@@ -19,7 +19,6 @@ import zipfile
 from collections import OrderedDict
 
 import simt.torch as torch
-from simt import _core
 from simt.torchvision.datasets import mnist
 
 IDX_TYPES = {8: "B", 9: "b", 0x0B: "h", 0x0C: "i", 0x0D: "f", 0x0E: "d"}
