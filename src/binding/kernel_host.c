@@ -1,10 +1,9 @@
 /* What names in a kernel mean: Python objects -> entities (py_host of frontend.h).
  *
- * A name is looked up in the function's closure, its globals and the builtins, an attribute on
- * the object itself, each time that a kernel is compiled: as in Numba, globals are frozen into
- * the compiled kernel, and assigning to one afterwards changes later specialisations only. Arrays
- * are copied at the first look, so that they are as constant as the rest. NumPy is never imported
- * from here: an object can be NumPy's only if somebody else has.
+ * A name is looked up in the function's closure, its globals and the builtins, an attribute on the
+ * object itself, each time that a kernel is compiled: as in Numba, globals are frozen into the
+ * compiled kernel (arrays too), and assigning to one afterwards changes later specialisations only.
+ * NumPy is never imported from here: an object can be NumPy's only if somebody else has.
  */
 #include "binding/kernel_tree.h"
 
@@ -193,36 +192,18 @@ static int as_tuple(PyObject *o, const char *name, int depth, kernel_function *o
     return done_or_failed(keep(owner, o));
 }
 
-/* The copy that stands for the array as long as the owner lives: kept[address] = (array, copy). */
-static PyObject *frozen_copy(PyObject *o, kernel_function *owner) {
-    if (!owner->kept && !(owner->kept = PyDict_New())) return NULL;
-    PyObject *key = PyLong_FromVoidPtr(o);
-    PyObject *pair = key ? PyDict_GetItemWithError(owner->kept, key) : NULL;
-    Py_XINCREF(pair);
-    if (key && !pair && !PyErr_Occurred()) {
-        PyObject *copy = PyObject_CallMethod(o, "copy", "s", "K");
-        pair = copy ? PyTuple_Pack(2, o, copy) : NULL;
-        Py_XDECREF(copy);
-        if (pair && PyDict_SetItem(owner->kept, key, pair) < 0) Py_CLEAR(pair);
-    }
-    Py_XDECREF(key);
-    Py_XDECREF(pair); /* the dict has it */
-    return pair ? PyTuple_GET_ITEM(pair, 1) : NULL;
-}
-
+/* The array's own memory: who compiles the kernel copies it (kernel_launch.c). */
 static int as_array(PyObject *o, kernel_function *owner, py_entity *out) {
     if (!is_instance(o, "ndarray")) return 0;
     out->type = scalar_of_array(o);
     if (out->type == PY_S_NONE) return 0;
-    PyObject *copy = frozen_copy(o, owner);
-    if (!copy) return -1;
     Py_buffer view;
-    if (PyObject_GetBuffer(copy, &view, PyBUF_STRIDED_RO) < 0) return -1;
+    if (!keep(owner, o) || PyObject_GetBuffer(o, &view, PyBUF_STRIDED_RO) < 0) return -1;
     bool fits = view.ndim <= PY_MAX_NDIM;
     out->kind = PY_ENTITY_ARRAY;
     out->ndim = view.ndim;
     out->data = view.buf;
-    out->handle = copy;
+    out->handle = o;
     for (int i = 0; fits && i < view.ndim; i++) {
         out->shape[i] = view.shape[i];
         out->strides[i] = view.strides[i];

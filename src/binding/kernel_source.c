@@ -159,6 +159,11 @@ static source_tree *tree_of(PyObject *function, PyCodeObject *code) {
         tree_free(t);
         return NULL;
     }
+    source_tree *other = recall((PyObject *)code, tree_kind); /* of a thread that was quicker */
+    if (other) {
+        tree_free(t);
+        return other;
+    }
     return remember((PyObject *)code, tree_kind, t, tree_release) ? t : NULL;
 }
 
@@ -208,7 +213,9 @@ static kernel_function *function_make(PyObject *function, PyCodeObject *code) {
         return NULL;
     }
     source_tree *t = tree_of(function, code);
-    kernel_function *f = t ? PyMem_Calloc(1, sizeof *f) : NULL;
+    kernel_function *f = t ? recall(function, function_kind) : NULL;
+    if (f) return f; /* another thread was quicker */
+    if (t) f = PyMem_Calloc(1, sizeof *f);
     if (!f) return t ? (PyErr_NoMemory(), NULL) : NULL;
     arena_init(&f->mem);
     f->pub = (py_function){.name = t->name, .file = t->file, .tree = t->tree, .handle = function};

@@ -530,15 +530,60 @@ def test_names_without_meaning():
     assert _core.kernel_lookup(kernel, "late") == "constant int:1"
 
 
-def test_global_arrays_are_frozen():
-    table = np.array([1, 2], np.uint8)
+def test_globals_are_frozen_when_a_kernel_is_compiled():
+    from simt.numba import cuda
 
-    def kernel():
-        return table
+    table, factor = np.array([1, 2], np.uint8), 10
 
-    assert _core.kernel_lookup(kernel, "table").endswith("first 01")
-    table[0] = 9
-    assert _core.kernel_lookup(kernel, "table").endswith("first 01")
+    @cuda.jit
+    def kernel(out, i):
+        out[0] = table[i] * factor
+
+    out = np.zeros(1, np.int64)
+    kernel[1, 1](out, 0)
+    assert out[0] == 10
+    table[0], factor = 9, 100
+    kernel[1, 1](out, 0)
+    assert out[0] == 10
+    kernel[1, 1](out, np.int32(0))  # another specialisation
+    assert out[0] == 900
+
+
+def test_threads_at_one_kernel(tmp_path):
+    from concurrent.futures import ThreadPoolExecutor
+
+    names = load(tmp_path / "threads.py", "def f(x):\n    return x\n")
+    with ThreadPoolExecutor(8) as pool:
+        texts = set(pool.map(lambda _: _core.kernel_tree(names["f"]), range(64)))
+    assert len(texts) == 1
+
+
+def test_only_the_function_is_parsed(tmp_path):
+    """The rest of the file may be in the middle of an edit; imports are taken into account."""
+    text = """
+    import math
+    from os import (
+        path,
+        sep,
+    )
+
+    def outer(n):
+        def f(x):
+            return math.sin(x) + path.join(n, sep.join(x)) + x.y()
+        return (f,
+                lambda v: math.sin(v) + n)
+
+    g = lambda x: math.sin(x) + path.join(x)
+    """
+    file = tmp_path / "part.py"
+    names = load(file, text)
+    f, h = names["outer"](1)
+    with open(file, "a") as out:
+        out.write("\ndef broken(:\n")
+    assert "(FunctionDef@9:5-10:" in _core.kernel_tree(f)
+    assert "(Lambda@14:5-14:" in _core.kernel_tree(names["g"])
+    with pytest.raises(RuntimeError, match="is not what Python compiled"):
+        _core.kernel_tree(h)  # its line is no statement: the whole file is needed
 
 
 def test_defaults():
