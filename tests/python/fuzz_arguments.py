@@ -18,7 +18,6 @@ SKIP = {
     # run code, read files or the network, or change the process
     *"load save savez savez_compressed savetxt fromfile exec breakpoint".split(),
     *"set_num_threads set_default_dtype compile".split(),
-    *"split array_split vsplit hsplit dsplit tensor_split".split(),  # as many views as asked for
     *"set_grad_enabled set_printoptions manual_seed seed set_rng_state".split(),
 }
 

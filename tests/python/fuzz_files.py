@@ -169,7 +169,7 @@ def main(seed, seconds, first=0):
     good = save_file(random.Random(seed))
     check_whole(torch.load(io.BytesIO(good)))
     with tempfile.TemporaryDirectory() as folder:
-        while time.monotonic() < end:
+        while time.monotonic() < end or count < first + 30:
             print(count, file=sys.stderr, flush=True)
             accepted += one_idx(f"{seed} {count}", folder)
             accepted += one_save(f"{seed} {count}", good)

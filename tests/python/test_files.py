@@ -406,7 +406,7 @@ def test_mutated_files():
     command = [sys.executable, "-X", "faulthandler", str(program), "1", "2"]
     run = subprocess.run(command, capture_output=True, text=True, timeout=100)
     assert run.returncode == 0, run.stderr[-3000:]
-    assert int(run.stdout.split()[0]) > 100
+    assert int(run.stdout.split()[0]) >= 60
 
 
 @pytest.mark.parametrize("n", [0, 1, 11, 12, 13, 5000])

@@ -49,21 +49,20 @@ def _positions(mode, n, before, after, dim, shape):
             f"input of size {shape} is too small to pad its dimension {dim} by {(before, after)}: "
             f"Calculated output size: {n + before + after}"
         )
-    places = range(-before, n + after)
     if mode == "replicate":
-        return [min(max(i, 0), n - 1) for i in places]
+        return _C._arange(-before, n + after, 1, None).clamp(0, n - 1)
     if mode == "circular":
         if max(before, after) > n:
             raise RuntimeError("Padding value causes wrapping around more than once.")
         kept = range(max(-before, 0), n - max(-after, 0))  # what is cut off is not repeated
         first = -max(before, 0)
-        return [kept[i % len(kept)] for i in range(first, first + len(places))]
+        return [kept[i % len(kept)] for i in range(first, first + n + before + after)]
     if max(before, after) >= n:
         raise RuntimeError(
             "Argument #4: Padding size should be less than the corresponding input dimension, but "
             f"got: padding {(before, after)} at dimension {dim} of input {shape}"
         )
-    return [n - 1 - abs(n - 1 - abs(i)) for i in places]
+    return [n - 1 - abs(n - 1 - abs(i)) for i in range(-before, n + after)]
 
 
 def pad(input, pad, mode="constant", value=None):
@@ -77,7 +76,7 @@ def pad(input, pad, mode="constant", value=None):
         n = input.shape[dim]
         indices.append((dim, _positions(mode, n, before, after, dim, list(input.shape))))
     for dim, index in indices:
-        input = input.index_select(dim, _C.tensor(index))
+        input = input.index_select(dim, _C.as_tensor(index))
     return input
 
 
@@ -171,29 +170,28 @@ def _nearest_index(n, out, scale, exact):
 
     step = numpy.float32(1 / scale if scale else n / out)
     places = numpy.arange(out, dtype="f4") + numpy.float32(0.5 if exact else 0)
-    return numpy.minimum((places * step).astype("i8"), n - 1).tolist()
+    return numpy.minimum((places * step).astype("i8"), n - 1)
 
 
 def _sources(n, out, scale, align_corners):
     """Where the results' centers lie in the input."""
+    import numpy
+
+    places = numpy.arange(out, dtype="f8")
     if align_corners:
-        step = (n - 1) / (out - 1) if out > 1 else 0.0
-        return [step * i for i in range(out)]
-    step = 1 / scale if scale else n / out
-    return [step * (i + 0.5) - 0.5 for i in range(out)]
+        return places * ((n - 1) / (out - 1) if out > 1 else 0.0)
+    return (places + 0.5) * (1 / scale if scale else n / out) - 0.5
 
 
 def _linear_taps(n, sources):
-    sources = [max(x, 0.0) for x in sources]
-    low = [min(int(x), n - 1) for x in sources]
-    part = [x - i for x, i in zip(sources, low, strict=True)]
-    return [(low, [1 - t for t in part]), ([min(i + 1, n - 1) for i in low], part)]
+    sources = sources.clip(0)
+    low = sources.astype("i8").clip(None, n - 1)
+    part = sources - low
+    return [(low, 1 - part), ((low + 1).clip(None, n - 1), part)]
 
 
 def _cubic_taps(n, sources):
     """Keys' kernel with a = -0.75; positions beyond the edges repeat the edge."""
-    from math import floor
-
     a = -0.75
 
     def inner(x):
@@ -202,13 +200,10 @@ def _cubic_taps(n, sources):
     def outer(x):
         return ((a * x - 5 * a) * x + 8 * a) * x - 4 * a
 
-    low = [floor(x) for x in sources]
-    part = [x - i for x, i in zip(sources, low, strict=True)]
-    weights = [lambda t: outer(t + 1), inner, lambda t: inner(1 - t), lambda t: outer(2 - t)]
-    return [
-        ([min(max(i + k - 1, 0), n - 1) for i in low], [weight(t) for t in part])
-        for k, weight in enumerate(weights)
-    ]
+    low = (sources // 1).astype("i8")
+    part = sources - low
+    weights = [outer(part + 1), inner(part), inner(1 - part), outer(2 - part)]
+    return [((low + k - 1).clip(0, n - 1), weight) for k, weight in enumerate(weights)]
 
 
 def _resample(x, dim, taps):
@@ -258,9 +253,16 @@ def interpolate(
 def _area(x, dim, n):
     """Means over windows that cover the input (adaptive average pooling along one dimension)."""
     have = x.shape[dim]
-    spans = [(i * have // n, -(-(i + 1) * have // n)) for i in range(n)]
     if have % n == 0:
         return x.unflatten(dim, (n, have // n)).mean(dim + 1)
+    if n > have:  # windows of one element or two
+        import numpy
+
+        places = numpy.arange(n)
+        low, last = places * have // n, -(-(places + 1) * have // n) - 1
+        half = numpy.full(n, 0.5)
+        return _resample(x, dim, [(low, half), (last, half)])
+    spans = [(i * have // n, -(-(i + 1) * have // n)) for i in range(n)]
     parts = [x.narrow(dim, low, high - low).mean(dim, True) for low, high in spans]
     return _C.cat(parts, dim)
 
@@ -276,7 +278,7 @@ def _block_index(size, kernel, dilation, stride, padding):
     """Flat positions in the padded image of (tap, block), and the number of blocks each way."""
     kernel, dilation, stride, padding = map(_two, (kernel, dilation, stride, padding))
     padded = [n + 2 * p for n, p in zip(size, padding, strict=True)]
-    counts, lines = [], []
+    counts = []
     for n, k, d, s in zip(padded, kernel, dilation, stride, strict=True):
         if k < 1 or d < 1 or s < 1:
             raise RuntimeError(
@@ -284,14 +286,17 @@ def _block_index(size, kernel, dilation, stride, padding):
                 f"{dilation}, {stride}"
             )
         counts.append((n - d * (k - 1) - 1) // s + 1)
-        lines.append([[i * d + j * s for j in range(counts[-1])] for i in range(k)])
     if min(counts) < 1:
         raise RuntimeError(
             f"Given input with spatial size {tuple(size)}, kernel_size={kernel}, "
             f"dilation={dilation}, padding={padding}, calculated shape of the array of sliding "
             f"blocks as {tuple(counts)}, but its components must be at least one."
         )
-    flat = _C.tensor(lines[0])[:, None, :, None] * padded[1] + _C.tensor(lines[1])[None, :, None, :]
+    down, across = (
+        _C._arange(0, k, 1, None)[:, None] * d + _C._arange(0, count, 1, None) * s
+        for k, d, count, s in zip(kernel, dilation, counts, stride, strict=True)
+    )
+    flat = down[:, None, :, None] * padded[1] + across[None, :, None, :]
     return flat.flatten(), padded, counts
 
 
