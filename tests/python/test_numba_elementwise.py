@@ -421,3 +421,96 @@ def test_clamp_and_flag():
     clamp_and_flag[4, 32](values, -0.5, 0.5, out, outside)
     np.testing.assert_array_equal(out, np.clip(values, -0.5, 0.5))
     np.testing.assert_array_equal(outside, np.abs(values) > 0.5)
+
+
+# ---- a name used again ----
+
+
+@cuda.jit
+def names_used_again(values, out):
+    """Each assignment that starts anew has a type of its own: x is an index, then a number."""
+    x, y = cuda.grid(2)
+    if x < out.shape[0] and y < out.shape[1]:
+        i, j = x, y
+        x = x / 4
+        y = 0.5 * y
+        x += 1
+        result = x * 100 + y
+        x = values[i]
+        for k in range(3):
+            x += 0.25
+        k = k * 0.5
+        y = 0
+        while y < 2:
+            y += 1
+        out[i, j] = result + x + k + values[y]
+
+
+def test_names_used_again():
+    values = np.arange(5.0) ** 2
+    out = np.zeros((5, 4))
+    names_used_again[1, (5, 4)](values, out)
+    i, j = np.mgrid[:5, :4]
+    expected = (i / 4 + 1) * 100 + 0.5 * j + values[i] + 0.75 + 1 + values[2]
+    np.testing.assert_array_equal(out, expected)
+
+
+@cuda.jit
+def assignments_that_meet(values, flag, out):
+    """An index in one branch and a number in the other meet as a number."""
+    i = cuda.grid(1)
+    x = i
+    if flag:
+        x = values[i] / 2
+    out[i, 0] = x / 2
+    x = i
+    for _ in range(2):
+        x = x + values[i]
+    out[i, 1] = x
+
+
+@pytest.mark.parametrize("flag", [True, False])
+def test_assignments_that_meet(flag):
+    values = np.arange(8) + 0.5
+    out = np.zeros((8, 2))
+    assignments_that_meet[1, 8](values, flag, out)
+    i = np.arange(8)
+    np.testing.assert_array_equal(out[:, 0], (values / 2 if flag else i) / 2)
+    np.testing.assert_array_equal(out[:, 1], i + 2 * values)
+
+
+@cuda.jit
+def values_after_loops(out):
+    i = cuda.grid(1)
+    row = i
+    for k in range(5):
+        if k == i:
+            found = k * 10
+            break
+    else:
+        found = -1
+    while True:
+        if i > 2:
+            y = 7
+            break
+        i += 1
+    n = 0
+    while n < 3:
+        z = n
+        n += 1
+    for a in range(2):
+        for b in range(a + 2):
+            last = b
+    out[row, 0] = found
+    out[row, 1] = y
+    out[row, 2] = z
+    out[row, 3] = k
+    out[row, 4] = last
+    out[row, 5] = a + b
+
+
+def test_variables_of_loops_after_them():
+    out = np.zeros((7, 6), np.int32)
+    values_after_loops[1, 7](out)
+    expected = [[k * 10 if k < 5 else -1, 7, 2, min(k, 4), 2, 3] for k in range(7)]
+    assert out.tolist() == expected

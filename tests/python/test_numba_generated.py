@@ -347,6 +347,9 @@ class Program:
             self.block(indent + 1, loops)
 
     def put_loop(self, indent, head, counter):
+        read_later = self.random.random() < 0.4
+        if read_later:
+            self.put(indent, f"{counter} = -1")
         self.put(indent, head)
         self.counters.append(counter)
         self.block(indent + 1, True)
@@ -354,6 +357,8 @@ class Program:
         if self.random.random() < 0.3:
             self.put(indent, "else:")
             self.block(indent + 1, False)
+        if read_later:
+            self.put(indent, f"h = (h * 31 + {counter}) % 1000003")
 
     def put_for(self, indent, loops):
         r = self.random

@@ -58,7 +58,6 @@ EXPECTED = [
     ("one", ["np." + n for n in rules.UFUNCS], "FDJ", None, "not for complex numbers yet"),
     ("two", ["np." + n for n in rules.TWO_UFUNCS], "FD", None, "not for complex numbers yet"),
     ("two", ["np." + n for n in rules.TWO_UFUNCS], None, "FD", "the same"),
-    ("statement", ["assigned again", "swap", "before a later assignment"], None, None, "one type"),
     ("two", ["divmod"], None, None, "simt types it as // and %"),
     ("range", None, None, "efdr", "Numba truncates floats here, Python and simt refuse them"),
     ("range", None, "efdr", None, "the same"),

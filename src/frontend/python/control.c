@@ -90,9 +90,10 @@ ir_value **py_gather(py_ctx *c, const py_node *at, py_var **vars, uint32_t n, ui
     for (uint32_t i = 0; i < n; i++) {
         uint32_t slots = py_type_slots(vars[i]->type);
         for (uint32_t s = 0; s < slots; s++, k++)
-            out[k] = vars[i]->defined && vars[i]->val.v != NULL
-                         ? vars[i]->val.v[s]
-                         : py_emit_zero(c, py_type_slot(vars[i]->type, s));
+            /* without values: not assigned on any way here (`defined` is no help at a loop's
+             * head, where a variable has the value of the round before) */
+            out[k] = vars[i]->val.v != NULL ? vars[i]->val.v[s]
+                                            : py_emit_zero(c, py_type_slot(vars[i]->type, s));
     }
     *count = total;
     return out;
@@ -255,6 +256,7 @@ static void loop_begin(py_ctx *c, loop_work *w, const py_node *n, const py_node 
     w->before = take(c, w->vars, w->nvars);
     w->loop.outer = c->frame->loop;
     w->loop.exit = w->loop.next = (py_target){.vars = w->vars, .nvars = w->nvars};
+    w->loop.jumped = PY_NEW(c, bool, w->nvars + 1);
     c->frame->loop = &w->loop;
     if (!c->emit) {
         forget_all(w->vars, w->nvars);
@@ -305,7 +307,7 @@ static bool loop_end(py_ctx *c, loop_work *w, bool endless) {
     c->frame->loop = w->loop.outer;
     bool dead_before = w->before.dead;
     for (uint32_t i = 0; i < w->nvars; i++)
-        w->vars[i]->defined = w->vars[i]->defined || w->before.defined[i];
+        w->vars[i]->defined = w->vars[i]->defined || w->before.defined[i] || w->loop.jumped[i];
     c->dead = dead_before || (endless && !w->loop.exit_used);
     if (!c->emit) {
         forget_all(w->vars, w->nvars);
@@ -432,6 +434,7 @@ static bool for_tuple(py_ctx *c, const py_node *n, const py_val *it, int64_t cou
     uint32_t nvars, ntypes = 0;
     py_var **vars = py_assigned(c, &n->list, &n->list2, n->a, &nvars);
     py_loop loop = {.outer = c->frame->loop, .next_is_block = true};
+    loop.jumped = PY_NEW(c, bool, nvars + 1);
     loop.exit = loop.next = (py_target){.vars = vars, .nvars = nvars};
     ir_region *after = c->b.at;
     ir_type *types = c->emit ? types_of(c, vars, nvars, &ntypes) : NULL;
@@ -461,6 +464,7 @@ static bool for_tuple(py_ctx *c, const py_node *n, const py_val *it, int64_t cou
     }
     c->frame->loop = loop.outer;
     if (!py_body(c, &n->list2)) return false;
+    for (uint32_t i = 0; i < nvars; i++) vars[i]->defined = vars[i]->defined || loop.jumped[i];
     c->dead = c->dead && !loop.exit_used;
     if (!c->emit) {
         forget_all(vars, nvars);
@@ -552,6 +556,8 @@ static bool do_for(py_ctx *c, const py_node *n) {
 static bool do_jump(py_ctx *c, const py_node *n) {
     py_loop *l = c->frame->loop;
     if (l == NULL) return py_fail(c, n, "'%s' outside a loop", py_kind_table[n->kind].cls);
+    for (uint32_t i = 0; i < l->exit.nvars; i++)
+        l->jumped[i] = l->jumped[i] || l->exit.vars[i]->defined;
     if (n->kind == PY_BREAK) {
         l->exit_used = true;
         jump_to(c, n, &l->exit);

@@ -86,6 +86,7 @@ struct py_loop {
     py_loop *outer;
     py_target exit, next;
     bool exit_used;
+    bool *jumped; /* per variable of exit: assigned where break or continue jump */
     /* `for`: the counter's next value is put before the variables on continue */
     ir_value *counter, *step;
     bool next_is_block; /* unrolled loops: continue leaves a block */
