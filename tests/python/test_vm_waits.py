@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from simt import _core
 from test_vm_control import P, kernel
-from test_vm_warp import at
+from test_vm_warp import ALONE, at
 
 
 def spin(label, load, done="ne"):
@@ -331,3 +331,33 @@ def test_one_thread_waits_while_the_others(after, gangs):
     flag = np.array([int(gangs == 1 or "block" in after)], np.int32)
     for _ in launch(text[text.index("%1000:") : text.rindex("return")], [P], 3, 64, [flag]):
         pass
+
+
+DIVERGENT = {
+    "one side": "if @{0} %1000 {{\n barrier\n br @{0}\n}} else {{\n br @{0}\n}}",
+    "both sides": "if @{0} %1000 {{\n barrier\n br @{0}\n}} else {{\n barrier\n br @{0}\n}}",
+    "after a return": "if @{0} %1000 {{\n return\n}} else {{\n br @{0}\n}}\nbarrier\nbarrier",
+    "rounds of a loop": """loop @{0} (%1001: i32 = %110) {{
+    barrier
+    %1002: i32 = add %1001, %111
+    %1003: i1 = lt.s %1002, %102
+    if @{1} %1003 {{
+      continue @{0} %1002
+    }} else {{
+      br @{0}
+    }}
+    return
+  }}""",
+}
+
+
+@pytest.mark.parametrize("where", DIVERGENT)
+@pytest.mark.parametrize("alone", [False, True])
+def test_barriers_that_not_all_threads_reach(where, alone):
+    """What CUDA leaves undefined still ends: those that have ended count as arrived."""
+    first = 2 * alone
+    body = (ALONE if alone else "") + "\n  %1000: i1 = lt.s %102, %114\n  store %0, %111\n  "
+    body += DIVERGENT[where].format(first, first + 1)
+    body += at("%0", "%105", 4, 60) + "\n  store %60, %111"
+    for (out,) in launch(body, [P], 3, 40, [np.ones(120, np.int32)]):
+        assert (out == 1).all()
