@@ -37,7 +37,7 @@ enum { CHUNK = 512 };
 
 // U: the unsigned integer as wide as T, so that the test vectorises with the same lanes
 #define CHUNKED(name, T, S, U, in_fast)                                                        \
-    static void name##_##S##_fast(T *dst, const T *src, size_t n) {                            \
+    static void __attribute__((noinline)) name##_##S##_fast(T *dst, const T *src, size_t n) {  \
         _Pragma("GCC ivdep") for (size_t i = 0; i < n; i++) dst[i] =                           \
             dev_##name##_fast_##S(src[i]);                                                     \
     }                                                                                          \

@@ -13,6 +13,7 @@ _MATH = {
     **{n: n for n in ("sin", "sinh", "tan", "tanh", "exp", "exp2", "expm1", "log", "log10")},
     **{n: n for n in ("log1p", "log2", "sqrt", "pow", "floor", "ceil", "trunc", "erf", "erfc")},
     **{n: n for n in ("lgamma", "hypot", "fmod", "copysign", "fabs", "ldexp")},
+    **{n: n for n in ("remainder", "nextafter")},
     "tgamma": "gamma",
 }
 # single precision in CUDA's names: sinf, and the fast ones, which are exact here
@@ -22,6 +23,9 @@ for _name in ("sin", "cos", "tan", "exp", "log", "log2", "log10", "pow"):
     globals()[f"fast_{_name}f"] = Intrinsic(f"math.{_MATH[_name]}")
 for _name in ("popc", "clz", "brev", "ffs"):
     globals()[_name] = globals()[_name + "ll"] = Intrinsic(f"cuda.{_name}")
+for _name in ("exp10", "rsqrt", "sinpi", "cospi", "erfinv"):
+    globals()[_name] = globals()[_name + "f"] = Intrinsic(f"libdevice.{_name}")
+fast_exp10f = globals()["exp10f"]
 cbrt = cbrtf = Intrinsic("cuda.cbrt")
 fma = fmaf = Intrinsic("cuda.fma")
 fmin = fminf = Intrinsic("numpy.fmin")
@@ -31,14 +35,6 @@ abs = llabs = Intrinsic("builtins.abs")
 del _name, _math
 
 # The rest is written with these.
-
-
-def rsqrt(x):
-    return 1 / math.sqrt(x)
-
-
-def exp10(x):
-    return 10.0**x
 
 
 def round(x):
@@ -52,10 +48,6 @@ def normcdf(x):
 
 def saturatef(x):
     return float32(min(max(x, 0.0), 1.0))
-
-
-def rsqrtf(x):
-    return float32(rsqrt(float32(x)))
 
 
 def fdividef(x, y):
@@ -72,6 +64,5 @@ def mul24(a, b):
 
 roundf = round
 normcdff = normcdf
-exp10f = fast_exp10f = exp10
 fast_fdividef = fdividef
 fdimf = fdim

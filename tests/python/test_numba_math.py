@@ -1,0 +1,54 @@
+"""Kernels call the functions of math that NumPy lacks, and CUDA's library by its names."""
+
+import math
+
+import numpy as np
+import pytest
+
+cuda = pytest.importorskip("simt.numba.cuda")
+from simt.numba.cuda import libdevice
+
+
+@cuda.jit
+def gammas(x, out):
+    i = cuda.grid(1)
+    if i < x.size:
+        out[0, i] = math.gamma(x[i])
+        out[1, i] = math.lgamma(x[i])
+
+
+@cuda.jit
+def library(x, out):
+    i = cuda.grid(1)
+    if i < x.size:
+        out[0, i] = libdevice.exp10(x[i])
+        out[1, i] = libdevice.rsqrt(x[i])
+        out[2, i] = libdevice.sinpi(x[i])
+        out[3, i] = libdevice.cospi(x[i])
+        out[4, i] = libdevice.erfinv(math.erf(x[i]))
+        out[5, i] = libdevice.remainder(x[i], 0.7)
+        out[6, i] = libdevice.nextafter(x[i], 9.0)
+        out[7, i] = libdevice.tgamma(x[i])
+
+
+def test_gamma_and_lgamma():
+    x = np.linspace(0.1, 20, 100)
+    out = np.zeros((2, x.size))
+    gammas[4, 32](x, out)
+    np.testing.assert_allclose(out[0], [math.gamma(v) for v in x], rtol=1e-14)
+    np.testing.assert_allclose(out[1], [math.lgamma(v) for v in x], rtol=1e-13, atol=1e-15)
+    n = np.arange(1, 22)
+    out = np.zeros((2, n.size), np.float32)
+    gammas[1, 32](n.astype(np.float32), out)
+    want = [math.factorial(int(k) - 1) for k in n]
+    np.testing.assert_allclose(out[0], want, rtol=1e-6)
+
+
+def test_library():
+    x = np.linspace(0.1, 2.5, 100)
+    out = np.zeros((8, x.size))
+    library[4, 32](x, out)
+    want = [10**x, 1 / np.sqrt(x), np.sin(np.pi * x), np.cos(np.pi * x), x]
+    want += [[math.remainder(v, 0.7) for v in x], np.nextafter(x, 9), [math.gamma(v) for v in x]]
+    for got, right, rtol in zip(out, want, [1e-14] * 4 + [1e-11] + [0, 0, 1e-14], strict=True):
+        np.testing.assert_allclose(got, right, rtol=rtol, atol=0 if rtol == 0 else 1e-14)
