@@ -370,3 +370,33 @@ def test_blocks_that_ended_count_as_met():
   store %50, %111"""
     (out,) = run(kernel([P], body), 20, 16, [np.zeros(320, np.int32)])
     assert out.sum() == 80
+
+
+@pytest.mark.parametrize(
+    ("condition", "gangs"),
+    [
+        ("%903: i32 = shr.s %102, %114\n  %904: i1 = eq %903, %110", 1),
+        ("%904: i1 = lt.s %102, %901", 1),
+        ("%904: i1 = lt.s %102, %113", 96),
+    ],
+)
+def test_warps_that_go_different_ways(condition, gangs):
+    """Whole warps on each side need not wait for each other, nor become threads of their own."""
+    body = f"""
+  {FULL}
+  {condition}
+  %907: i32 = if @0 %904 {{
+    %910: i32 = shfl.bfly %104, %111, %900, %901
+    br @0 %910
+  }} else {{
+    %911: i32 = shfl.bfly %104, %112, %900, %901
+    br @0 %911
+  }}
+  {at("%0", "%105", 4, 50)}
+  store %50, %907"""
+    text = kernel([P], body)
+    assert f" {gangs} gangs of " in _core.ir_listing(text, 96).splitlines()[0]
+    (out,) = run(text, 2, 96, [np.zeros(192, np.int32)])
+    t = np.arange(192)
+    if gangs == 1:
+        assert (out == np.where(t % 96 < 32, t ^ 1, t ^ 2)).all()

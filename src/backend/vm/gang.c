@@ -175,7 +175,41 @@ static bool may_meet(const ir_inst *a, const ir_inst *b) {
     return !apart;
 }
 
+static bool constant_of(const ir_value *v, uint64_t *out) {
+    if (v->inst == NULL || v->inst->op != IR_CONST) return false;
+    *out = v->inst->imm;
+    return true;
+}
+
+/* tid.x of rows that are whole warps, or of a block of one row. */
+static bool is_thread(const vm_plan *p, const ir_value *v) {
+    while (v->inst != NULL && (v->inst->op == IR_SEXT || v->inst->op == IR_ZEXT))
+        v = v->inst->args[0];
+    return v->inst != NULL && v->inst->op == IR_SPECIAL && v->inst->imm == IR_TID_X &&
+           (p->block[0] % IR_WARP_SIZE == 0 || p->block[1] * p->block[2] == 1);
+}
+
+/* The same in all lanes of a warp, as it is written: made from the warp's number, or from bounds between
+ * warps. */
+static bool is_same_in_warps(const vm_plan *p, const ir_value *v, unsigned depth) {
+    const ir_inst *in = v->inst;
+    uint64_t k;
+    if (vm_value_of(p, v)->stride == 0) return true;
+    if (in == NULL || depth > 8 || !ir_op_table[in->op].pure || in->nargs == 0) return false;
+    bool shifts = in->op == IR_SHR_U || in->op == IR_SHR_S;
+    bool divides = in->op == IR_DIV_U || in->op == IR_DIV_S;
+    bool below = in->op == IR_LT_S || in->op == IR_LT_U;
+    if (shifts && is_thread(p, in->args[0]) && constant_of(in->args[1], &k) && k >= 5) return true;
+    if ((divides || below) && is_thread(p, in->args[0]) && constant_of(in->args[1], &k) &&
+        k % IR_WARP_SIZE == 0)
+        return true;
+    for (unsigned i = 0; i < in->nargs; i++)
+        if (!is_same_in_warps(p, in->args[i], depth + 1)) return false;
+    return true;
+}
+
 static bool sides_meet(const vm_plan *p, const vm_node *branch) {
+    bool whole_warps = is_same_in_warps(p, branch->inst->args[0], 0);
     const vm_node *no = branch + 1;
     while (no < end_of(p) && no->at < branch->end && stands_in(no->inst, branch->inst)) {
         const ir_inst *o = no->inst;
@@ -186,7 +220,8 @@ static bool sides_meet(const vm_plan *p, const vm_node *branch) {
     for (const vm_node *a = branch + 1; a < no; a++) {
         if (!ir_op_table[a->inst->op].convergent || ir_op_is_atomic(a->inst->op)) continue;
         for (const vm_node *b = no; b < end_of(p) && b->at < branch->end; b++)
-            if (may_meet(a->inst, b->inst)) return true;
+            if (may_meet(a->inst, b->inst) && !(whole_warps && ir_op_is_warp(a->inst->op)))
+                return true;
     }
     return false;
 }
