@@ -151,8 +151,7 @@ static simt_status run_kernel(const graph_plan *plan, const graph_step *step) {
         if (arg->offset_index >= 0) value += (uint64_t)p->offsets[arg->offset_index];
         run.args[i] = value;
     }
-    code_fault fault;
-    fault.set = false;
+    code_fault fault = {0};
     array_ctx.stats.launches++;
     SIMT_TRY((changes_existing(plan, step) ? runtime_launch_whole : runtime_launch)(
         array_ctx.rt, step->kernel, step->grid, run.args, 0, &fault));

@@ -118,62 +118,61 @@ typedef struct sorting {
 } sorting;
 
 /* Sorts n pairs by the low `bytes` bytes of their keys; returns where they are: pairs or other. */
-#define SORT_ROW(name, pair)                                                            \
-    static pair *radix_##name(pair *pairs, pair *other, size_t n, unsigned bytes) {     \
-        for (unsigned shift = 0; shift < 8 * bytes; shift += 8) {                       \
-            uint32_t count[DIGIT] = {0}, sum = 0;                                       \
-            for (size_t i = 0; i < n; i++) count[pairs[i].key >> shift & 255]++;        \
-            if (count[pairs[0].key >> shift & 255] == n) continue;                      \
-            for (int d = 0; d < DIGIT; d++) {                                           \
-                uint32_t own = count[d];                                                \
-                count[d] = sum;                                                         \
-                sum += own;                                                             \
-            }                                                                           \
-            for (size_t i = 0; i < n; i++)                                              \
-                other[count[pairs[i].key >> shift & 255]++] = pairs[i];                 \
-            pair *swap = pairs;                                                         \
-            pairs = other;                                                              \
-            other = swap;                                                               \
-        }                                                                               \
-        return pairs;                                                                   \
-    }                                                                                   \
-    static pair *insertion_##name(pair *pairs, size_t n) {                              \
-        for (size_t i = 1; i < n; i++) {                                                \
-            pair x = pairs[i];                                                          \
-            size_t j = i;                                                               \
-            for (; j > 0 && pairs[j - 1].key > x.key; j--) pairs[j] = pairs[j - 1];     \
-            pairs[j] = x;                                                               \
-        }                                                                               \
-        return pairs;                                                                   \
-    }                                                                                   \
-    static pair *sort_##name(pair *pairs, pair *other, size_t n) {                      \
-        return n <= FEW ? insertion_##name(pairs, n)                                    \
-                        : radix_##name(pairs, other, n, sizeof pairs->key);             \
-    }                                                                                   \
-    static void row_##name(const sorting *s, const char *from, char *to, void *room) {  \
-        const call_args *c = s->c;                                                      \
-        int64_t step = c->in[0].strides[s->axis], out_step = c->out.strides[s->axis];   \
-        dtype dt = c->in[0].dt;                                                         \
-        pair *pairs = room, *other = pairs + s->most, *done, limit = {0, 0};            \
-        size_t filled = 0, n = (size_t)c->in[0].shape[s->axis];                         \
-        bool limited = false;                                                           \
-        for (size_t i = 0; i < n; i++, from += step) {                                  \
-            pair x = {(__typeof__(x.key))key_of(dt, from), (uint32_t)i};                \
-            if (s->descending) x.key = ~x.key;                                          \
-            if (limited && x.key >= limit.key) continue;                                \
-            pairs[filled++] = x;                                                        \
-            if (filled < s->most || i + 1 == n) continue;                               \
-            done = sort_##name(pairs, other, filled);                                   \
-            if (done != pairs) memcpy(pairs, done, s->take * sizeof *pairs);            \
-            filled = s->take;                                                           \
-            limit = pairs[filled - 1];                                                  \
-            limited = true;                                                             \
-        }                                                                               \
-        done = sort_##name(pairs, other, filled);                                       \
-        for (size_t i = 0; i < s->take; i++, to += out_step) {                          \
-            int64_t position = done[i].position;                                        \
-            memcpy(to, &position, sizeof position);                                     \
-        }                                                                               \
+#define SORT_ROW(name, pair)                                                                       \
+    static pair *radix_##name(pair *pairs, pair *other, size_t n, unsigned bytes) {                \
+        for (unsigned shift = 0; shift < 8 * bytes; shift += 8) {                                  \
+            uint32_t count[DIGIT] = {0}, sum = 0;                                                  \
+            for (size_t i = 0; i < n; i++) count[pairs[i].key >> shift & 255]++;                   \
+            if (count[pairs[0].key >> shift & 255] == n) continue;                                 \
+            for (int d = 0; d < DIGIT; d++) {                                                      \
+                uint32_t own = count[d];                                                           \
+                count[d] = sum;                                                                    \
+                sum += own;                                                                        \
+            }                                                                                      \
+            for (size_t i = 0; i < n; i++) other[count[pairs[i].key >> shift & 255]++] = pairs[i]; \
+            pair *swap = pairs;                                                                    \
+            pairs = other;                                                                         \
+            other = swap;                                                                          \
+        }                                                                                          \
+        return pairs;                                                                              \
+    }                                                                                              \
+    static pair *insertion_##name(pair *pairs, size_t n) {                                         \
+        for (size_t i = 1; i < n; i++) {                                                           \
+            pair x = pairs[i];                                                                     \
+            size_t j = i;                                                                          \
+            for (; j > 0 && pairs[j - 1].key > x.key; j--) pairs[j] = pairs[j - 1];                \
+            pairs[j] = x;                                                                          \
+        }                                                                                          \
+        return pairs;                                                                              \
+    }                                                                                              \
+    static pair *sort_##name(pair *pairs, pair *other, size_t n) {                                 \
+        return n <= FEW ? insertion_##name(pairs, n)                                               \
+                        : radix_##name(pairs, other, n, sizeof pairs->key);                        \
+    }                                                                                              \
+    static void row_##name(const sorting *s, const char *from, char *to, void *room) {             \
+        const call_args *c = s->c;                                                                 \
+        int64_t step = c->in[0].strides[s->axis], out_step = c->out.strides[s->axis];              \
+        dtype dt = c->in[0].dt;                                                                    \
+        pair *pairs = room, *other = pairs + s->most, *done, limit = {0, 0};                       \
+        size_t filled = 0, n = (size_t)c->in[0].shape[s->axis];                                    \
+        bool limited = false;                                                                      \
+        for (size_t i = 0; i < n; i++, from += step) {                                             \
+            pair x = {(__typeof__(x.key))key_of(dt, from), (uint32_t)i};                           \
+            if (s->descending) x.key = ~x.key;                                                     \
+            if (limited && x.key >= limit.key) continue;                                           \
+            pairs[filled++] = x;                                                                   \
+            if (filled < s->most || i + 1 == n) continue;                                          \
+            done = sort_##name(pairs, other, filled);                                              \
+            if (done != pairs) memcpy(pairs, done, s->take * sizeof *pairs);                       \
+            filled = s->take;                                                                      \
+            limit = pairs[filled - 1];                                                             \
+            limited = true;                                                                        \
+        }                                                                                          \
+        done = sort_##name(pairs, other, filled);                                                  \
+        for (size_t i = 0; i < s->take; i++, to += out_step) {                                     \
+            int64_t position = done[i].position;                                                   \
+            memcpy(to, &position, sizeof position);                                                \
+        }                                                                                          \
     }
 SORT_ROW(32, pair32)
 SORT_ROW(64, pair64)

@@ -259,13 +259,13 @@ static PyObject *parts(tensor *t, int axis, const int64_t *ends, Py_ssize_t n, b
     PyObject *tuple = PyTuple_New(n);
     int64_t start = 0;
     for (Py_ssize_t i = 0; tuple && i < n; i++) {
-        PyObject *o = one ? part(t, axis, i, 0, true, "UnbindBackward0")
-                          : part(t, axis, start, ends[i], false, "SplitBackward0");
+        PyObject *o = one || !ends ? part(t, axis, i, 0, true, "UnbindBackward0")
+                                   : part(t, axis, start, ends[i], false, "SplitBackward0");
         if (!o)
             Py_CLEAR(tuple);
         else
             PyTuple_SET_ITEM(tuple, i, o);
-        if (!one) start = ends[i];
+        if (ends) start = ends[i];
     }
     return tuple;
 }

@@ -109,11 +109,12 @@ static simt_status run_in_steps(const code *c, const code_launch *given, int64_t
     uint64_t n = (uint64_t)given->grid[0] * given->grid[1] * given->grid[2], left = n;
     size_t bytes = (c->frame_bytes + given->shared_bytes + 127) & ~(size_t)63;
     char *frames = NULL;
-    bool *begun = calloc(2 * n + 1, sizeof *begun), *ended = begun + n;
+    bool *begun = calloc(2 * n + 1, sizeof *begun), *ended;
     if (begun == NULL || posix_memalign((void **)&frames, 64, n * bytes) != 0) {
         free(begun);
         return status_fail(SIMT_ERR_MEMORY, "frames");
     }
+    ended = begun + n;
     code_meeting meeting = {.lock = PTHREAD_MUTEX_INITIALIZER, .blocks = n};
     code_launch launch = *given;
     launch.meeting = &meeting;

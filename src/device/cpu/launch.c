@@ -411,6 +411,7 @@ static simt_status run_job(pool *p, launch_job *j) {
             atomic_store(&j->next, done);
             j->first = &w;
             share(p, j, (clock_ns() - start) / done);
+            j->first = NULL;
         }
         end_worker(&w);
     }

@@ -153,8 +153,8 @@ static bool fold_ints(py_operator op, int64_t a, int64_t b, int64_t *out) {
         *out = a << b;
         return true;
     case PY_RSHIFT:
-        if (b < 0 || b > 63) return false;
-        *out = a >> b;
+        if (b < 0) return false;
+        *out = b > 62 ? -(a < 0) : a >> b;
         return true;
     case PY_BITAND: *out = a & b; return true;
     case PY_BITOR: *out = a | b; return true;

@@ -360,82 +360,9 @@ static bool get_view(py_ctx *c, const py_node *at, const py_val *of, const parts
     return true;
 }
 
-/* ---- tuples ---- */
-
-static bool get_tuple_slice(py_ctx *c, const py_node *at, const py_val *of, const py_val *index,
-                            py_val *out) {
-    int64_t n = of->type->count, bound[3] = {0, n, 1};
-    for (int i = 0; i < 3; i++) {
-        if ((index->type->given & 1 << i) == 0) continue;
-        const py_val *part = index->items != NULL ? &index->items[i] : NULL;
-        if (part == NULL || !part->is_const || part->value.kind != PY_VALUE_INT)
-            return py_fail(c, at, "a slice of a tuple must be constant");
-        bound[i] = part->value.integer;
-    }
-    if (bound[2] != 1) return py_fail(c, at, "a slice of a tuple must have step 1");
-    for (int i = 0; i < 2; i++) {
-        if (bound[i] < 0) bound[i] += n;
-        bound[i] = bound[i] < 0 ? 0 : bound[i] > n ? n : bound[i];
-    }
-    uint32_t count = bound[1] > bound[0] ? (uint32_t)(bound[1] - bound[0]) : 0;
-    py_val *items = PY_NEW(c, py_val, count + 1);
-    for (uint32_t i = 0; i < count; i++) items[i] = py_val_item(c, of, (uint32_t)bound[0] + i);
-    *out = py_val_tuple(c, items, count);
-    return true;
-}
-
-/* A run-time index into a tuple of one type: a chain of selects; out of range reports a fault. */
-static bool get_tuple_runtime(py_ctx *c, const py_node *at, const py_val *of, const py_val *index,
-                              py_val *out) {
-    uint32_t n = of->type->count;
-    for (uint32_t i = 1; i < n; i++)
-        if (!py_type_equal(of->type->items[0], of->type->items[i]))
-            return py_fail(c, at, "a tuple of different types needs a constant index");
-    if (n == 0 || of->type->items[0]->kind != TY_SCALAR)
-        return py_fail(c, at, "this tuple needs a constant index");
-    py_val x;
-    if (!py_to_index(c, at, index, "an index", &x)) return false;
-    *out = (py_val){.type = of->type->items[0]};
-    ir_value *size = py_emit_int(c, IR_I64, n), *zero = py_emit_zero(c, IR_I64), *v = first(&x);
-    ir_value *w = py_emit_select(c, py_emit_binary(c, IR_LT_S, v, zero),
-                                 py_emit_binary(c, IR_ADD, v, size), v);
-    py_fault f = {.kind = PY_FAULT_INDEX, .name = "tuple", .ndim = 1, .parameter = -1};
-    if (at->kind == PY_SUBSCRIPT && at->a->kind == PY_NAME) f.name = at->a->name;
-    f.shape[0] = n;
-    py_if i = py_begin_if(c, py_emit_binary(c, IR_LT_U, w, size), NULL, 0);
-    py_else(c, &i, NULL, 0);
-    ir_value *values[3] = {v, zero, size};
-    uint32_t number = py_add_fault(c, at, &f);
-    if (c->emit) ir_fault(&c->b, number, values, 3);
-    py_end_if(c, &i, NULL, 0, NULL);
-    if (!c->emit) return true;
-    uint32_t slots = py_type_slots(out->type);
-    out->v = PY_NEW(c, ir_value *, slots);
-    for (uint32_t s = 0; s < slots; s++) {
-        out->v[s] = of->v[s];
-        for (uint32_t k = 1; k < n; k++)
-            out->v[s] = py_emit_select(c, py_emit_binary(c, IR_EQ, w, py_emit_int(c, IR_I64, k)),
-                                       of->v[k * slots + s], out->v[s]);
-    }
-    return true;
-}
-
-static bool get_tuple_item(py_ctx *c, const py_node *at, const py_val *of, const py_val *index,
-                           py_val *out) {
-    if (index->type->kind == TY_SLICE) return get_tuple_slice(c, at, of, index, out);
-    if (!index->is_const || index->value.kind != PY_VALUE_INT)
-        return get_tuple_runtime(c, at, of, index, out);
-    int64_t i = index->value.integer, n = of->type->count;
-    if (i < -n || i >= n)
-        return py_fail(c, at, "index %lld is out of range for a tuple of %lld", (long long)i,
-                       (long long)n);
-    *out = py_val_item(c, of, (uint32_t)(i < 0 ? i + n : i));
-    return true;
-}
-
 bool py_get_item(py_ctx *c, const py_node *at, const py_val *of, const py_val *index, py_val *out) {
     parts p;
-    if (of->type->kind == TY_TUPLE) return get_tuple_item(c, at, of, index, out);
+    if (of->type->kind == TY_TUPLE) return py_get_tuple_item(c, at, of, index, out);
     if (of->type->kind != TY_ARRAY)
         return py_fail(c, at, "%s has no elements to index", py_type_text(c, of->type));
     if (!take_apart(c, at, of, index, &p)) return false;

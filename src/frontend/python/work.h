@@ -8,6 +8,7 @@
  *   types.c       types, unification          number.c     conversions, arithmetic, comparisons
  *   compile.c     the driver, parameters      subscript.c  arrays: elements, views, bounds
  *   control.c     statements, merges          expr.c       expressions, names, calls
+ *   iterate.c     what for goes over          tuple.c      items of tuples
  *   intrinsics.def + intrinsics_*.c           what can be called
  *
  * Functions returning bool have reported the error (py_fail) when they return false.
@@ -233,6 +234,9 @@ bool py_compare(py_ctx *c, const py_node *at, py_operator op, const py_val *a, c
                 py_val *out);
 
 /* ---- subscript.c ---- */
+/* tuple.c */
+bool py_get_tuple_item(py_ctx *c, const py_node *at, const py_val *of, const py_val *index,
+                       py_val *out);
 bool py_get_item(py_ctx *c, const py_node *at, const py_val *of, const py_val *index, py_val *out);
 bool py_set_item(py_ctx *c, const py_node *at, const py_val *of, const py_val *index,
                  const py_val *value);
@@ -281,7 +285,7 @@ py_var **py_assigned(py_ctx *c, const py_list *a, const py_list *b, const py_nod
                      uint32_t *n);
 ir_value **py_gather(py_ctx *c, const py_node *at, py_var **vars, uint32_t n, uint32_t extra,
                      uint32_t *count); /* their slots, `extra` free places in front */
-/* length and item i of anything that can be iterated; tuples have no run-time item. */
+/* iterate.c: length and item i of anything that can be iterated; tuples have no run-time item. */
 bool py_iter_length(py_ctx *c, const py_node *at, const py_val *it, ir_value **length,
                     int64_t *known);
 bool py_iter_item(py_ctx *c, const py_node *at, const py_val *it, ir_value *i, int64_t known,
