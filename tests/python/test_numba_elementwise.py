@@ -407,6 +407,20 @@ def test_complex_arrays(dtype):
 
 
 @cuda.jit
+def times_own_conjugate(points, out):
+    i = cuda.grid(1)
+    if i < points.size:
+        out[i] = points[i] * points[i].conjugate() + 2.0 * points[i].imag.conjugate()
+
+
+def test_conjugate():
+    points = random(20) + 1j * random(20, seed=1)
+    out = np.zeros(20, np.complex64)
+    times_own_conjugate[1, 32](points, out)
+    np.testing.assert_allclose(out, points * points.conj() + 2 * points.imag, rtol=1e-6)
+
+
+@cuda.jit
 def clamp_and_flag(values, low, high, out, outside):
     i = cuda.grid(1)
     if i < values.size:

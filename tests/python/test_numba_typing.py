@@ -48,7 +48,6 @@ EXPECTED = [
     ("two", SMALL_FLOAT, None, "?bB", "the same"),
     ("two", ["np." + n for n in rules.TWO_UFUNCS], "?bBiIqQ2", "?bBiIqQ2fFdDr", "NumPy's loops"),
     ("two", ["np." + n for n in rules.TWO_UFUNCS], "fFdDr", "?bBiIqQ2", "the same"),
-    ("statement", ["conjugate"], "bhiqBHIQefd", None, "real numbers have no conjugate() yet"),
     ("statement", ["abs"], "?", None, "int8 in Numba, by accident"),
     ("statement", ["round to digits"], "e", None, "float16 stays float16"),
     ("statement", ["quotient of divmod", "remainder of divmod"], "Q", None, "as // and %"),

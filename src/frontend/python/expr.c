@@ -457,9 +457,27 @@ static bool call_intrinsic(py_ctx *c, const py_node *n, const py_entity *e, py_c
     return i->run(c, x, out);
 }
 
+/* z.conjugate(), the one method of numbers. */
+static bool conjugate(py_ctx *c, const py_node *n, py_val *out, bool *found) {
+    const py_node *method = n->a;
+    *found = false;
+    if (method->kind != PY_ATTRIBUTE || strcmp(method->name, "conjugate") != 0) return true;
+    if (n->list.count > 0 || n->list2.count > 0) return true;
+    if (!py_expr(c, method->a, out)) return false;
+    py_scalar s = py_scalar_of(out);
+    *found = s != PY_S_NONE;
+    if (py_scalar_is_complex(s))
+        *out = py_val_complex(c, s, first(out),
+                              py_emit_unary(c, IR_FNEG, out->v != NULL ? out->v[1] : NULL));
+    return true;
+}
+
 static bool call(py_ctx *c, const py_node *n, py_val *out) {
     py_val f;
     py_call x = {.node = n};
+    bool found;
+    if (!conjugate(c, n, out, &found)) return false;
+    if (found) return true;
     if (!py_expr(c, n->a, &f)) return false;
     if (f.type->kind != TY_ENTITY)
         return py_fail(c, n, "%s cannot be called", py_type_text(c, f.type));
