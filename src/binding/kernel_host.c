@@ -136,12 +136,24 @@ static bool to_entity(PyObject *o, const char *name, int depth, kernel_function 
 
 static int done_or_failed(bool done) { return done ? 1 : -1; }
 
+/* A function of simt itself that is no stub for kernels. */
+static bool is_ours(PyObject *o) {
+    if (!PyFunction_Check(o) && !PyCFunction_Check(o)) return false;
+    PyObject *module = attribute_or_null(o, "__module__");
+    const char *text = module && PyUnicode_Check(module) ? PyUnicode_AsUTF8(module) : NULL;
+    bool ours = text && strncmp(text, "simt.", 5) == 0;
+    PyErr_Clear();
+    Py_XDECREF(module);
+    return ours;
+}
+
 /* What to write instead, for objects that programs do name in kernels. */
 static const char *advice(PyObject *o) {
     if (PyList_Check(o)) return "a list: use a tuple or a NumPy array";
     if (PyDict_Check(o) || PyAnySet_Check(o)) return "kernels have no dicts and sets: use arrays";
     if (binding_is_array(o) || kernel_is_device_array(o))
         return "an array of the device: pass it as an argument";
+    if (is_ours(o)) return "a function for the host: call it outside of the kernel";
     return NULL;
 }
 
@@ -286,6 +298,7 @@ static int as_type(PyObject *o, kernel_function *owner, py_entity *out) {
 
 /* A Python function, or the dispatcher of one (its attribute py_func). */
 static int as_function(PyObject *o, kernel_function *owner, py_entity *out) {
+    if (is_ours(o)) return 0;
     PyObject *function = PyFunction_Check(o) ? Py_NewRef(o) : NULL;
     if (!function && !PyType_Check(o) && !PyModule_Check(o))
         function = attribute_or_null(o, "py_func");

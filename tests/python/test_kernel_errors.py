@@ -108,9 +108,34 @@ def used_before_assigned(a):
     x = 1.0  # noqa: F841
 
 
-@refused("input is not in simt's kernels", "input()")
+@refused("input is not in simt's kernels: pass the data in an array", "input()")
 def console_input(a):
     a[0] = input()
+
+
+@refused("numpy.zeros is not in simt's kernels: use cuda.local.array", "np.zeros")
+def array_made(a):
+    a[0] = np.zeros(3)[0]
+
+
+@refused("builtins.sum is not in simt's kernels: write a for loop", "sum(a)")
+def summed(a):
+    a[0] = sum(a)
+
+
+@refused("'simt.numba.cuda.synchronize' .a function for the host: call it outside", "cuda.sync")
+def host_function(a):
+    cuda.synchronize()
+
+
+@cuda.jit
+def other_kernel(a):
+    a[0] = 1
+
+
+@refused("a kernel cannot launch kernels", "other_kernel[1, 1]")
+def launch_inside(a):
+    other_kernel[1, 1](a)
 
 
 # --- what a kernel cannot hold --------------------------------------------------------------------

@@ -450,7 +450,7 @@ static bool call_type(py_ctx *c, const py_node *n, const py_entity *e, py_call *
 static bool call_intrinsic(py_ctx *c, const py_node *n, const py_entity *e, py_call *x,
                            py_val *out) {
     const py_intrinsic *i = py_find_intrinsic(e->name);
-    if (i == NULL) return py_fail(c, n, "%s is not in simt's kernels yet", e->name);
+    if (i == NULL) return py_fail_unknown(c, n, e->name);
     if (i->value) return py_fail(c, n, "%s is a value: leave out the ()", e->name);
     x->extra = i->extra;
     x->name = e->name;

@@ -363,6 +363,9 @@ static bool get_view(py_ctx *c, const py_node *at, const py_val *of, const parts
 bool py_get_item(py_ctx *c, const py_node *at, const py_val *of, const py_val *index, py_val *out) {
     parts p;
     if (of->type->kind == TY_TUPLE) return py_get_tuple_item(c, at, of, index, out);
+    if (of->type->kind == TY_ENTITY && of->type->entity->kind == PY_ENTITY_FUNCTION)
+        return py_fail(c, at, "a kernel cannot launch kernels: call %s(...) as a function",
+                       of->type->entity->name);
     if (of->type->kind != TY_ARRAY)
         return py_fail(c, at, "%s has no elements to index", py_type_text(c, of->type));
     if (!take_apart(c, at, of, index, &p)) return false;

@@ -41,3 +41,39 @@ bool py_fail_unsupported(py_ctx *c, const py_node *n) {
                            rows[i].instead);
     return py_fail(c, n, "'%s' is not possible in a kernel", cls);
 }
+
+/* functions of Python and NumPy; a name that ends in '.' stands for all that begin so */
+static const struct {
+    const char *names, *instead;
+} functions[] = {
+    {"numpy.zeros numpy.ones numpy.empty numpy.full numpy.arange numpy.array numpy.zeros_like",
+     "use cuda.local.array or cuda.shared.array, or an argument"},
+    {"numpy.sum numpy.dot numpy.mean numpy.prod numpy.cumsum numpy.matmul numpy.linalg. "
+     "builtins.sum builtins.any builtins.all builtins.map builtins.filter builtins.sorted "
+     "builtins.reversed builtins.list",
+     "write a for loop"},
+    {"numpy.random.", "pass random numbers in an array"},
+    {"numpy.where", "write x if condition else y"},
+    {"builtins.str builtins.repr builtins.format", "kernels have no strings"},
+    {"builtins.input builtins.open", "pass the data in an array"},
+    {"builtins.isinstance builtins.type builtins.getattr builtins.hasattr",
+     "types are fixed when a kernel is compiled"},
+};
+
+/* Is `name` one of the names in a list separated by blanks? */
+static bool is_listed(const char *names, const char *name) {
+    while (*names) {
+        size_t length = strcspn(names, " ");
+        bool prefix = names[length - 1] == '.';
+        if (strncmp(names, name, length) == 0 && (prefix || name[length] == '\0')) return true;
+        names += length + (names[length] == ' ');
+    }
+    return false;
+}
+
+bool py_fail_unknown(py_ctx *c, const py_node *n, const char *function) {
+    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
+        if (is_listed(functions[i].names, function))
+            return py_fail(c, n, "%s is not in simt's kernels: %s", function, functions[i].instead);
+    return py_fail(c, n, "%s is not in simt's kernels yet", function);
+}

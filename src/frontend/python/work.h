@@ -149,7 +149,9 @@ typedef struct py_ctx {
 /* ---- compile.c ---- */
 bool py_fail(py_ctx *c, const py_node *at, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-bool py_fail_unsupported(py_ctx *c, const py_node *n); /* unsupported.c: what to write instead */
+/* unsupported.c: these say what to write instead */
+bool py_fail_unsupported(py_ctx *c, const py_node *n);
+bool py_fail_unknown(py_ctx *c, const py_node *n, const char *function); /* "numpy.zeros" */
 bool py_pass_failure(py_ctx *c, const py_node *at, simt_status status); /* a host's failure */
 void *py_alloc(py_ctx *c, size_t bytes);
 #define PY_NEW(c, type, count) ((type *)py_alloc((c), sizeof(type) * (size_t)(count)))
