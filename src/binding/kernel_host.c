@@ -141,7 +141,8 @@ static bool is_ours(PyObject *o) {
     if (!PyFunction_Check(o) && !PyCFunction_Check(o)) return false;
     PyObject *module = attribute_or_null(o, "__module__");
     const char *text = module && PyUnicode_Check(module) ? PyUnicode_AsUTF8(module) : NULL;
-    bool ours = text && strncmp(text, "simt.", 5) == 0;
+    bool ours = text && strncmp(text, "simt.", 5) == 0 &&
+                strcmp(text, "simt.numba.cuda.libdevice") != 0; /* written for kernels */
     PyErr_Clear();
     Py_XDECREF(module);
     return ours;
