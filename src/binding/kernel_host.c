@@ -136,13 +136,16 @@ static bool to_entity(PyObject *o, const char *name, int depth, kernel_function 
 
 static int done_or_failed(bool done) { return done ? 1 : -1; }
 
-/* A function of simt itself that is no stub for kernels. */
+/* A function of simt that is for the host. simt.numba has modules of functions for kernels, too. */
 static bool is_ours(PyObject *o) {
+    static const char *const hosts[] = {"simt.numba.cuda.api", "simt.numba.cuda._device",
+                                        "simt.numba.cuda.dispatcher"};
     if (!PyFunction_Check(o) && !PyCFunction_Check(o)) return false;
     PyObject *module = attribute_or_null(o, "__module__");
-    const char *text = module && PyUnicode_Check(module) ? PyUnicode_AsUTF8(module) : NULL;
-    bool ours = text && strncmp(text, "simt.", 5) == 0 &&
-                strcmp(text, "simt.numba.cuda.libdevice") != 0; /* written for kernels */
+    const char *text = module && PyUnicode_Check(module) ? PyUnicode_AsUTF8(module) : "";
+    bool ours = text && strncmp(text, "simt.", 5) == 0 && strncmp(text, "simt.numba.", 11) != 0;
+    for (size_t i = 0; text && i < sizeof hosts / sizeof *hosts; i++)
+        ours |= strcmp(text, hosts[i]) == 0;
     PyErr_Clear();
     Py_XDECREF(module);
     return ours;

@@ -263,7 +263,9 @@ def two_types(a):
 
 @refused("variable 'a' is float64 here and array", "a = 1.0")
 def parameter_overwritten(a):
-    a = 1.0  # noqa: F841
+    if a[0] > 0:
+        a = 1.0
+    a[0] = 1
 
 
 @refused("an index must be an integer, not float64: write int", "a[1.5]")
