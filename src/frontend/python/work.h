@@ -9,6 +9,7 @@
  *   compile.c     the driver, parameters      subscript.c  arrays: elements, views, bounds
  *   control.c     statements, merges          expr.c       expressions, names, calls
  *   iterate.c     what for goes over          tuple.c      items of tuples
+ *   variables.c   before all: variables that only share a name
  *   intrinsics.def + intrinsics_*.c           what can be called
  *
  * Functions returning bool have reported the error (py_fail) when they return false.
