@@ -31,11 +31,10 @@ static bool is_utf8(const char *text, size_t bytes) {
 }
 
 static char *read_bytes(const char *path, size_t *bytes) {
-    FILE *file = fopen(path, "rb");
-    struct stat info;
+    struct stat info; /* before opening: a pipe would block */
+    FILE *file = stat(path, &info) == 0 && S_ISREG(info.st_mode) ? fopen(path, "rb") : NULL;
     char *text = NULL;
-    if (file && fstat(fileno(file), &info) == 0 && S_ISREG(info.st_mode) &&
-        info.st_size <= MAX_SOURCE_BYTES) {
+    if (file && info.st_size <= MAX_SOURCE_BYTES) {
         text = PyMem_Malloc((size_t)info.st_size + 1);
         *bytes = text ? fread(text, 1, (size_t)info.st_size, file) : 0;
     }
