@@ -25,15 +25,15 @@ static inline bool any_small(const float *restrict grad, const float *restrict a
     return found != 0;
 }
 
-#define STEP(PRODUCT, QUOTIENT)                                      \
-    for (size_t i = 0; i < n; i++) {                                 \
-        float g = grad[i], m = average[i], v = square[i];            \
-        m = m + PRODUCT(s->grad_share, g - m);                       \
-        v = s->beta2 * v + s->square_share * g * g;                  \
-        float root = __builtin_sqrtf(v) * s->root_scale + s->eps;    \
-        param[i] = param[i] * s->keep + s->rate * QUOTIENT(m, root); \
-        average[i] = m;                                              \
-        square[i] = v;                                               \
+#define STEP(PRODUCT, QUOTIENT)                                              \
+    for (size_t i = 0; i < n; i++) {                                         \
+        float g = grad[i], m = average[i], v = square[i];                    \
+        m = m + PRODUCT(s->grad_share, g - m);                               \
+        v = s->beta2 * v + s->square_share * g * g;                          \
+        float root = __builtin_sqrtf(v) * s->root_scale + s->eps;            \
+        param[i] = param[i] * s->keep + PRODUCT(s->rate, QUOTIENT(m, root)); \
+        average[i] = m;                                                      \
+        square[i] = v;                                                       \
     }
 #define PRODUCT(x, y)       ((x) * (y))
 #define QUOTIENT(x, y)      ((x) / (y))
