@@ -25,27 +25,35 @@ static inline bool any_small(const float *restrict grad, const float *restrict a
     return found != 0;
 }
 
-#define STEP(PRODUCT, QUOTIENT)                                              \
-    for (size_t i = 0; i < n; i++) {                                         \
-        float g = grad[i], m = average[i], v = square[i];                    \
-        m = m + PRODUCT(s->grad_share, g - m);                               \
-        v = s->beta2 * v + s->square_share * g * g;                          \
-        float root = __builtin_sqrtf(v) * s->root_scale + s->eps;            \
-        param[i] = param[i] * s->keep + PRODUCT(s->rate, QUOTIENT(m, root)); \
-        average[i] = m;                                                      \
-        square[i] = v;                                                       \
+#define STEP(PRODUCT, QUOTIENT)                                           \
+    for (size_t i = 0; i < n; i++) {                                      \
+        float g = grad[i], m = average[i], v = square[i];                 \
+        m = m + PRODUCT(share, g - m);                                    \
+        v = s->beta2 * v + s->square_share * g * g;                       \
+        float root = __builtin_sqrtf(v) * s->root_scale + s->eps;         \
+        param[i] = param[i] * s->keep + PRODUCT(rate, QUOTIENT(m, root)); \
+        average[i] = m;                                                   \
+        square[i] = v;                                                    \
     }
 #define PRODUCT(x, y)       ((x) * (y))
 #define QUOTIENT(x, y)      ((x) / (y))
-#define WIDE_PRODUCT(x, y)  ((float)((double)(x) * (double)(y)))
-#define WIDE_QUOTIENT(x, y) ((float)((double)(x) / (double)(y)))
+#define WIDE_PRODUCT(x, y)  ((float)((x) * (double)(y)))
+#define WIDE_QUOTIENT(x, y) ((float)((double)(x)*one / (double)(y)))
 
 #define ARGUMENTS                                                               \
     float *restrict param, const float *restrict grad, float *restrict average, \
         float *restrict square, size_t n, const array_adam_scalars *restrict s
 
-static inline __attribute__((always_inline)) void quick(ARGUMENTS) { STEP(PRODUCT, QUOTIENT) }
-static __attribute__((noinline)) void careful(ARGUMENTS) { STEP(WIDE_PRODUCT, WIDE_QUOTIENT) }
+static inline __attribute__((always_inline)) void quick(ARGUMENTS) {
+    float share = s->grad_share, rate = s->rate;
+    STEP(PRODUCT, QUOTIENT)
+}
+static __attribute__((noinline)) void careful(ARGUMENTS) {
+    /* hides from the compiler that f32 would do, which it would take */
+    volatile double hidden = 1;
+    double one = hidden, share = s->grad_share * one, rate = s->rate * one;
+    STEP(WIDE_PRODUCT, WIDE_QUOTIENT)
+}
 
 void SIMT_ISA(adam_loop)(float *param, const float *grad, float *average, float *square, size_t n,
                          const array_adam_scalars *s) {
