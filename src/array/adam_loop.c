@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum { STRIP = 64 };
+enum { STRIP = 32 };
 
 /* Where |x| is below this, x * (1 - beta1) or what comes of it may be denormal. */
 #define SMALL 0x1p-120f
