@@ -227,7 +227,7 @@ def with_njit(p):
             call[i] = price[i] * n1 - later * n2
             put[i] = later * (f32(1) - n2) - price[i] * (f32(1) - n1)
 
-    @njit(parallel=True, fastmath=True)
+    @njit(parallel=True)
     def nbody(x, y, z, force):
         for i in prange(x.size):
             fx = fy = fz = f32(0)
