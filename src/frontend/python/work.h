@@ -153,7 +153,7 @@ bool py_fail(py_ctx *c, const py_node *at, const char *format, ...)
 /* unsupported.c: these say what to write instead */
 bool py_fail_unsupported(py_ctx *c, const py_node *n);
 bool py_fail_unknown(py_ctx *c, const py_node *n, const char *function); /* "numpy.zeros" */
-bool py_pass_failure(py_ctx *c, const py_node *at, simt_status status); /* a host's failure */
+bool py_pass_failure(py_ctx *c, const py_node *at, simt_status status);  /* a host's failure */
 void *py_alloc(py_ctx *c, size_t bytes);
 #define PY_NEW(c, type, count) ((type *)py_alloc((c), sizeof(type) * (size_t)(count)))
 py_var *py_find_var(py_frame *f, const char *name); /* NULL: not a local variable */
