@@ -41,6 +41,16 @@ def simd_level(flags, machine=None):
     return "generic"
 
 
+def memory():
+    """(free, total) bytes of the machine's memory."""
+    page = os.sysconf("SC_PAGE_SIZE")
+    total = page * os.sysconf("SC_PHYS_PAGES")
+    try:
+        return page * os.sysconf("SC_AVPHYS_PAGES"), total
+    except (ValueError, OSError):  # not on macOS
+        return total, total
+
+
 def threads():
     """How many threads simt will use: SIMT_NUM_THREADS, else this process's processors."""
     asked = os.environ.get("SIMT_NUM_THREADS", "")

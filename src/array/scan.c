@@ -41,8 +41,7 @@ simt_status array_cumsum(array *a, int axis, graph_face face, array **out) {
 
 typedef struct scan {
     const call_args *c;
-    int axis, ndim; /* the other dimensions: */
-    int64_t shape[GRAPH_MAX_NDIM], from[GRAPH_MAX_NDIM], to[GRAPH_MAX_NDIM];
+    walk_rows rows;
 } scan;
 
 static void scan_row(dtype dt, int64_t n, const char *from, int64_t from_stride, char *to,
@@ -74,10 +73,9 @@ static simt_status scan_rows(void *context, size_t begin, size_t end) {
     const scan *s = context;
     const call_view *in = &s->c->in[0], *out = &s->c->out;
     for (size_t i = begin; i < end; i++)
-        scan_row(
-            in->dt, in->shape[s->axis],
-            in->data + walk_offset(s->shape, s->from, s->ndim, (int64_t)i), in->strides[s->axis],
-            out->data + walk_offset(s->shape, s->to, s->ndim, (int64_t)i), out->strides[s->axis]);
+        scan_row(in->dt, in->shape[s->rows.axis], walk_row_in(s->c, &s->rows, (int64_t)i),
+                 in->strides[s->rows.axis], walk_row_out(s->c, &s->rows, (int64_t)i),
+                 out->strides[s->rows.axis]);
     return SIMT_OK;
 }
 
@@ -181,25 +179,17 @@ static bool is_long(const call_args *c, int axis, int64_t rows) {
 }
 
 simt_status call_cumsum(const call_args *c) {
-    scan s = {.c = c, .axis = (int)c->node->params[0]};
-    int64_t rows = 1;
-    for (int d = 0; d < c->out.ndim; d++) {
-        if (d == s.axis) continue;
-        s.shape[s.ndim] = c->out.shape[d];
-        s.from[s.ndim] = c->in[0].strides[d];
-        s.to[s.ndim++] = c->out.strides[d];
-        rows *= c->out.shape[d];
-    }
-    if (is_long(c, s.axis, rows)) {
-        for (int64_t i = 0; i < rows; i++) {
+    scan s = {.c = c, .rows = walk_rows_of(c, (int)c->node->params[0])};
+    if (is_long(c, s.rows.axis, s.rows.count)) {
+        for (int64_t i = 0; i < s.rows.count; i++) {
             long_scan row = {.dt = c->out.dt,
-                             .from = c->in[0].data + walk_offset(s.shape, s.from, s.ndim, i),
-                             .to = c->out.data + walk_offset(s.shape, s.to, s.ndim, i),
-                             .n = c->out.shape[s.axis]};
+                             .from = walk_row_in(c, &s.rows, i),
+                             .to = walk_row_out(c, &s.rows, i),
+                             .n = c->out.shape[s.rows.axis]};
             SIMT_TRY(scan_long(c->dev, &row));
         }
         return SIMT_OK;
     }
-    size_t grain = (size_t)(20000 / (c->out.shape[s.axis] + 1)) + 1;
-    return c->dev->parallel(c->dev, (size_t)rows, grain, scan_rows, &s);
+    size_t grain = (size_t)(20000 / (c->out.shape[s.rows.axis] + 1)) + 1;
+    return c->dev->parallel(c->dev, (size_t)s.rows.count, grain, scan_rows, &s);
 }

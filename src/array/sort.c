@@ -111,8 +111,7 @@ static uint64_t key_of(dtype dt, const char *p) {
 
 typedef struct sorting {
     const call_args *c;
-    int axis, ndim; /* the other dimensions: */
-    int64_t shape[GRAPH_MAX_NDIM], from[GRAPH_MAX_NDIM], to[GRAPH_MAX_NDIM];
+    walk_rows rows;
     bool descending;
     size_t take, most; /* wanted; most that are held at once */
 } sorting;
@@ -151,10 +150,10 @@ typedef struct sorting {
     }                                                                                              \
     static void row_##name(const sorting *s, const char *from, char *to, void *room) {             \
         const call_args *c = s->c;                                                                 \
-        int64_t step = c->in[0].strides[s->axis], out_step = c->out.strides[s->axis];              \
+        int64_t step = c->in[0].strides[s->rows.axis], out_step = c->out.strides[s->rows.axis];    \
         dtype dt = c->in[0].dt;                                                                    \
         pair *pairs = room, *other = pairs + s->most, *done, limit = {0, 0};                       \
-        size_t filled = 0, n = (size_t)c->in[0].shape[s->axis];                                    \
+        size_t filled = 0, n = (size_t)c->in[0].shape[s->rows.axis];                               \
         bool limited = false;                                                                      \
         for (size_t i = 0; i < n; i++, from += step) {                                             \
             pair x = {(__typeof__(x.key))key_of(dt, from), (uint32_t)i};                           \
@@ -185,8 +184,8 @@ static simt_status sort_rows(void *context, size_t begin, size_t end) {
     void *room = malloc(2 * s->most * (wide ? sizeof(pair64) : sizeof(pair32)));
     if (!room) return status_fail(SIMT_ERR_MEMORY, "no memory to sort %zu elements", s->most);
     for (size_t i = begin; i < end; i++) {
-        const char *from = c->in[0].data + walk_offset(s->shape, s->from, s->ndim, (int64_t)i);
-        char *to = c->out.data + walk_offset(s->shape, s->to, s->ndim, (int64_t)i);
+        const char *from = walk_row_in(c, &s->rows, (int64_t)i);
+        char *to = walk_row_out(c, &s->rows, (int64_t)i);
         (wide ? row_64 : row_32)(s, from, to, room);
     }
     free(room);
@@ -194,18 +193,12 @@ static simt_status sort_rows(void *context, size_t begin, size_t end) {
 }
 
 simt_status call_argsort(const call_args *c) {
-    sorting s = {.c = c, .axis = (int)c->node->params[0], .descending = c->node->params[1] != 0};
-    int64_t rows = 1;
-    for (int d = 0; d < c->out.ndim; d++) {
-        if (d == s.axis) continue;
-        s.shape[s.ndim] = c->out.shape[d];
-        s.from[s.ndim] = c->in[0].strides[d];
-        s.to[s.ndim++] = c->out.strides[d];
-        rows *= c->out.shape[d];
-    }
-    size_t n = (size_t)c->in[0].shape[s.axis], grain = 5000 / n + 1;
-    s.take = (size_t)c->out.shape[s.axis];
+    sorting s = {.c = c,
+                 .rows = walk_rows_of(c, (int)c->node->params[0]),
+                 .descending = c->node->params[1] != 0};
+    size_t n = (size_t)c->in[0].shape[s.rows.axis], grain = 5000 / n + 1;
+    s.take = (size_t)c->out.shape[s.rows.axis];
     s.most = s.take < n / 8 ? 4 * s.take : n;
     if (s.most < GATHER) s.most = n < GATHER ? n : GATHER;
-    return c->dev->parallel(c->dev, (size_t)rows, grain, sort_rows, &s);
+    return c->dev->parallel(c->dev, (size_t)s.rows.count, grain, sort_rows, &s);
 }

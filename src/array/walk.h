@@ -18,6 +18,31 @@ static inline int64_t walk_offset(const int64_t *shape, const int64_t *strides, 
     return ndim > 0 ? offset + index * strides[0] : 0;
 }
 
+/* The rows along one axis of a step's input and output: the other dimensions. */
+typedef struct walk_rows {
+    int axis, ndim;
+    int64_t shape[GRAPH_MAX_NDIM], from[GRAPH_MAX_NDIM], to[GRAPH_MAX_NDIM];
+    int64_t count;
+} walk_rows;
+
+static inline walk_rows walk_rows_of(const call_args *c, int axis) {
+    walk_rows r = {.axis = axis, .count = 1};
+    for (int d = 0; d < c->out.ndim; d++) {
+        if (d == axis) continue;
+        r.shape[r.ndim] = c->out.shape[d];
+        r.from[r.ndim] = c->in[0].strides[d];
+        r.to[r.ndim++] = c->out.strides[d];
+        r.count *= c->out.shape[d];
+    }
+    return r;
+}
+static inline const char *walk_row_in(const call_args *c, const walk_rows *r, int64_t i) {
+    return c->in[0].data + walk_offset(r->shape, r->from, r->ndim, i);
+}
+static inline char *walk_row_out(const call_args *c, const walk_rows *r, int64_t i) {
+    return c->out.data + walk_offset(r->shape, r->to, r->ndim, i);
+}
+
 /* Steps `index[]` to the next element in C order and moves n offsets along; false at the end. */
 static inline bool walk_next(int64_t *index, const int64_t *shape, int ndim, int n,
                              int64_t *const *strides, int64_t *offsets) {

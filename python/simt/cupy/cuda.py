@@ -147,15 +147,9 @@ class _Runtime:
         return 12000
 
     def memGetInfo(self):
-        import os
+        from simt._machine import memory
 
-        page = os.sysconf("SC_PAGE_SIZE")
-        total = page * os.sysconf("SC_PHYS_PAGES")
-        try:
-            free = page * os.sysconf("SC_AVPHYS_PAGES")
-        except (ValueError, OSError):
-            free = total
-        return free, total
+        return memory()
 
     def getDeviceProperties(self, device):
         import os

@@ -99,15 +99,9 @@ class Context:
         self.device = device
 
     def get_memory_info(self):
-        import os
+        from simt._machine import memory
 
-        page = os.sysconf("SC_PAGE_SIZE")
-        total = page * os.sysconf("SC_PHYS_PAGES")
-        try:
-            free = page * os.sysconf("SC_AVPHYS_PAGES")
-        except (ValueError, OSError):
-            free = total
-        return MemoryInfo((free, total))
+        return MemoryInfo(memory())
 
     def synchronize(self):
         synchronize()
