@@ -14,6 +14,8 @@ typedef struct finder {
     const char *text; /* of the whole file */
     size_t bytes;
     bool lambda;
+    bool
+        apart; /* the statement was compiled by itself, as IPython does: the text's imports do not count */
 } finder;
 
 void kernel_found_done(kernel_found *f) {
@@ -194,6 +196,7 @@ static PyObject *join(const char *head, PyObject *names, const char *tail) {
 /* A first line that imports what the function uses of the file's imports: CPython compiles a call of an
  * imported module's function in another way than a method call. */
 static PyObject *import_line(const finder *f) {
+    if (f->apart) return PyUnicode_FromString("\n");
     PyObject *words = imported_words(f), *names = words ? PyList_New(0) : NULL;
     PyObject *line = NULL;
     if (names && add_imported(f->code, words, names))
@@ -365,5 +368,9 @@ int kernel_code_find(PyObject *text, PyCodeObject *code, kernel_found *out) {
     f.bytes = (size_t)bytes;
     if (code->co_firstlineno < 1) return 0;
     int status = find_in_block(&f, out);
+    if (status == 0) {
+        f.apart = true;
+        status = find_in_block(&f, out);
+    }
     return status == 0 ? find_in(&f, Py_NewRef(text), 0, out) : status;
 }

@@ -613,3 +613,20 @@ def test_operator_module():
         assert _core.kernel_lookup(test_operator_module, f"operator.{name}") == (
             f"intrinsic operator.{name}"
         )
+
+
+def test_statements_compiled_one_by_one():
+    """As IPython compiles a cell: for the function, the cell's imports are none."""
+    import ast
+    import linecache
+
+    from simt import _core
+
+    text = "import math\n\n\ndef f(a):\n    a[0] = math.sin(a[1])\n\n\ng = lambda a: math.cos(a)\n"
+    name = "<ipython-input-7-simt>"
+    linecache.cache[name] = (len(text), None, text.splitlines(True), name)
+    space = {"__name__": "__main__"}
+    for node in ast.parse(text).body:
+        exec(compile(ast.Module([node], []), name, "exec"), space)
+    assert "sin" in _core.kernel_tree(space["f"])
+    assert "cos" in _core.kernel_tree(space["g"])
