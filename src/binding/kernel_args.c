@@ -5,6 +5,7 @@
  * difference from Numba's copying in and out; where it could (memory shared with another argument that
  * is written, misaligned elements) they are copied, and copied back when the kernel writes them. */
 #include "binding/kernel_launch.h"
+#include "devlib/bits.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -60,28 +61,6 @@ static bool add_scalar(walk *w, py_scalar type, uint64_t bits, uint64_t imaginar
     return true;
 }
 
-static uint64_t bits_of_double(double f) {
-    uint64_t bits;
-    memcpy(&bits, &f, sizeof bits);
-    return bits;
-}
-static uint64_t bits_of_float(float f) {
-    uint32_t bits;
-    memcpy(&bits, &f, sizeof bits);
-    return bits;
-}
-static double double_of_bits(uint64_t bits) {
-    double f;
-    memcpy(&f, &bits, sizeof f);
-    return f;
-}
-static float float_of_bits(uint64_t bits) {
-    uint32_t low = (uint32_t)bits;
-    float f;
-    memcpy(&f, &low, sizeof f);
-    return f;
-}
-
 static bool add_int(walk *w, PyObject *o) {
     int overflow;
     long long value = PyLong_AsLongLongAndOverflow(o, &overflow);
@@ -101,7 +80,7 @@ static bool add_int(walk *w, PyObject *o) {
 
 static bool add_complex(walk *w, PyObject *o) {
     Py_complex c = PyComplex_AsCComplex(o);
-    return add_scalar(w, PY_S_C128, bits_of_double(c.real), bits_of_double(c.imag));
+    return add_scalar(w, PY_S_C128, dev_bits_f64(c.real), dev_bits_f64(c.imag));
 }
 
 /* numpy.float32(1), ...: by their buffer. */
@@ -286,7 +265,7 @@ static bool add_other(walk *w, PyObject *o) {
         return add_numpy_scalar(w, o);
     if (PyObject_CheckBuffer(o)) return is_mapped(o) ? add_shared(w, o) : add_host(w, o);
     if (PyLong_Check(o)) return add_int(w, o);
-    if (PyFloat_Check(o)) return add_scalar(w, PY_S_F64, bits_of_double(PyFloat_AS_DOUBLE(o)), 0);
+    if (PyFloat_Check(o)) return add_scalar(w, PY_S_F64, dev_bits_f64(PyFloat_AS_DOUBLE(o)), 0);
     if (PyComplex_Check(o)) return add_complex(w, o);
     int shared = kernel_device_share(o, &d);
     if (shared > 0) return add_device(w, d, true);
@@ -300,7 +279,7 @@ static bool add_other(walk *w, PyObject *o) {
 static bool add(walk *w, PyObject *o) {
     if (kernel_is_device_array(o)) return add_device(w, (device_array *)o, false);
     if (PyFloat_CheckExact(o))
-        return add_scalar(w, PY_S_F64, bits_of_double(PyFloat_AS_DOUBLE(o)), 0);
+        return add_scalar(w, PY_S_F64, dev_bits_f64(PyFloat_AS_DOUBLE(o)), 0);
     if (PyLong_CheckExact(o)) return add_int(w, o);
     if (PyBool_Check(o)) return add_scalar(w, PY_S_BOOL, o == Py_True, 0);
     if (o == Py_None) return add_mark(w, PY_SIG_NONE);
@@ -348,10 +327,11 @@ static number number_of(py_scalar type, const uint64_t *slot) {
     case PY_S_I32: return (number){'I', (int32_t)*slot, 0, 0};
     case PY_S_I64: return (number){'I', (int64_t)*slot, 0, 0};
     case PY_S_F16: return (number){'F', 0, half_to_float((uint16_t)*slot), 0};
-    case PY_S_F32: return (number){'F', 0, float_of_bits(*slot), 0};
-    case PY_S_F64: return (number){'F', 0, double_of_bits(*slot), 0};
-    case PY_S_C64: return (number){'C', 0, float_of_bits(slot[0]), float_of_bits(slot[1])};
-    case PY_S_C128: return (number){'C', 0, double_of_bits(slot[0]), double_of_bits(slot[1])};
+    case PY_S_F32: return (number){'F', 0, dev_f32_bits((uint32_t)*slot), 0};
+    case PY_S_F64: return (number){'F', 0, dev_f64_bits(*slot), 0};
+    case PY_S_C64:
+        return (number){'C', 0, dev_f32_bits((uint32_t)slot[0]), dev_f32_bits((uint32_t)slot[1])};
+    case PY_S_C128: return (number){'C', 0, dev_f64_bits(slot[0]), dev_f64_bits(slot[1])};
     default: return (number){'U', (int64_t)*slot, 0, 0};
     }
 }
@@ -372,15 +352,15 @@ static uint32_t store_number(number n, py_scalar type, uint64_t *slot) {
     switch (type) {
     case PY_S_BOOL: *slot = n.kind == 'F' ? n.f != 0 : n.i != 0; return 1;
     case PY_S_F16: *slot = float_to_half((float)real_of(n)); return 1;
-    case PY_S_F32: *slot = bits_of_float((float)real_of(n)); return 1;
-    case PY_S_F64: *slot = bits_of_double(real_of(n)); return 1;
+    case PY_S_F32: *slot = dev_bits_f32((float)real_of(n)); return 1;
+    case PY_S_F64: *slot = dev_bits_f64(real_of(n)); return 1;
     case PY_S_C64:
-        slot[0] = bits_of_float((float)real_of(n));
-        slot[1] = bits_of_float((float)n.imaginary);
+        slot[0] = dev_bits_f32((float)real_of(n));
+        slot[1] = dev_bits_f32((float)n.imaginary);
         return 2;
     case PY_S_C128:
-        slot[0] = bits_of_double(real_of(n));
-        slot[1] = bits_of_double(n.imaginary);
+        slot[0] = dev_bits_f64(real_of(n));
+        slot[1] = dev_bits_f64(n.imaginary);
         return 2;
     default: {
         size_t bits = py_scalar_bytes(type) * 8;

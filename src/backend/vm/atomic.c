@@ -1,6 +1,7 @@
 /* Atomic operations: lanes act one after the other in ascending order; on global memory with the
  * machine's atomics, on shared and local memory plainly (a block never runs in parallel with itself). */
 #include "backend/vm/vm.h"
+#include "devlib/bits.h"
 
 #include <math.h>
 #include <string.h>
@@ -98,28 +99,8 @@ static double most_of(double x, double y) {
         __atomic_compare_exchange(address, &old, &c, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST); \
         return old;                                                                              \
     }
-static float get_f32(uint32_t u) {
-    float f;
-    memcpy(&f, &u, sizeof f);
-    return f;
-}
-static uint32_t put_f32(float f) {
-    uint32_t u;
-    memcpy(&u, &f, sizeof u);
-    return u;
-}
-static double get_f64(uint64_t u) {
-    double f;
-    memcpy(&f, &u, sizeof f);
-    return f;
-}
-static uint64_t put_f64(double f) {
-    uint64_t u;
-    memcpy(&u, &f, sizeof u);
-    return u;
-}
-FLOATING(f32, uint32_t, float, get_f32, put_f32)
-FLOATING(f64, uint64_t, double, get_f64, put_f64)
+FLOATING(f32, uint32_t, float, dev_f32_bits, dev_bits_f32)
+FLOATING(f64, uint64_t, double, dev_f64_bits, dev_bits_f64)
 FLOATING(f16, uint16_t, float, half_to_float, float_to_half)
 FLOATING(bf16, uint16_t, float, bfloat_to_float, float_to_bfloat)
 

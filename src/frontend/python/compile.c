@@ -99,8 +99,8 @@ static uint32_t count_names(const py_node *n) {
 
 /* ---- functions ---- */
 
-static const py_node *parameter(const py_node *tree, uint32_t i) {
-    const py_node *a = tree->a;
+const py_node *py_parameter(const py_function *fn, uint32_t i) {
+    const py_node *a = fn->tree->a;
     uint32_t n = a->list.count;
     if (i < n) return a->list.items[i];
     if (i < n + a->list2.count) return a->list2.items[i - n];
@@ -122,19 +122,15 @@ static py_frame *new_frame(py_ctx *c, const py_function *fn, const py_val *args,
     /* Parameters first; then all that is assigned anywhere is local, as in Python. */
     py_frame *outer = c->frame;
     c->frame = f;
-    for (uint32_t i = 0; i < nargs; i++) py_get_var(c, parameter(fn->tree, i)->name);
+    for (uint32_t i = 0; i < nargs; i++) py_get_var(c, py_parameter(fn, i)->name);
     uint32_t n;
     if (fn->tree->kind == PY_FUNCTION) py_assigned(c, &fn->tree->list, NULL, NULL, &n);
     c->frame = outer;
     return f;
 }
 
-static bool same_constant(const py_val *a, const py_val *b) {
-    if (a->is_const != b->is_const) return false;
-    if (!a->is_const) return true;
-    if (a->value.kind != b->value.kind) return false;
-    if (a->value.kind == PY_VALUE_STRING) return strcmp(a->value.text, b->value.text) == 0;
-    return a->value.integer == b->value.integer && a->value.imaginary == b->value.imaginary;
+static bool same_value(const py_val *a, const py_val *b) {
+    return a->is_const == b->is_const && (!a->is_const || py_constant_equal(&a->value, &b->value));
 }
 
 static py_frame *find_frame(py_ctx *c, const py_function *fn, const py_val *args, uint32_t nargs) {
@@ -142,7 +138,7 @@ static py_frame *find_frame(py_ctx *c, const py_function *fn, const py_val *args
         bool same = f->fn == fn && f->nargs == nargs;
         for (uint32_t i = 0; i < nargs && same; i++)
             same = py_type_equal(f->argument_types[i], args[i].type) &&
-                   same_constant(&f->constants[i], &args[i]);
+                   same_value(&f->constants[i], &args[i]);
         if (same) return f;
     }
     return NULL;
@@ -184,10 +180,10 @@ static bool run_body(py_ctx *c, const py_node *at, py_val *value) {
 static bool type_frame(py_ctx *c, const py_node *at, const py_val *args) {
     py_frame *f = c->frame;
     py_val value;
-    bool emit = c->emit, changed = c->changed, any = c->any_deferred;
+    bool emit = c->emit, changed = c->changed;
     c->emit = false;
     for (int round = 0;; round++) {
-        c->changed = c->any_deferred = false;
+        c->changed = false;
         if (!enter(c, at, args)) return false;
         bool ok = run_body(c, at, &value);
         if (!ok && c->deferred && c->status == SIMT_OK && f->fn->tree->kind == PY_LAMBDA) {
@@ -201,7 +197,6 @@ static bool type_frame(py_ctx *c, const py_node *at, const py_val *args) {
     }
     c->emit = emit;
     c->changed = changed;
-    c->any_deferred = any;
     f->typed = true;
     if (f->result->kind == TY_UNKNOWN) f->result = &py_type_none;
     return true;
@@ -393,7 +388,7 @@ static bool read_parameters(py_ctx *c, const py_function *fn, const uint8_t *sig
         return py_fail(c, fn->tree, "a kernel's parameters are positional: no *, **, keyword-only");
     *out = PY_NEW(c, py_val, n + 1);
     for (uint32_t i = 0; i < n; i++, r.argument++) {
-        const py_node *p = parameter(fn->tree, i);
+        const py_node *p = py_parameter(fn, i);
         if (r.at < r.end && *r.at == PY_SIG_DEFAULT) {
             r.at++;
             const py_entity *d = fn->defaults != NULL ? &fn->defaults[i] : NULL;

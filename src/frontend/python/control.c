@@ -156,12 +156,6 @@ static void put_back(py_ctx *c, py_var **vars, uint32_t n, const snapshot *s) {
     c->dead = s->dead;
 }
 
-static bool same_constant(const py_constant *a, const py_constant *b) {
-    if (a->kind != b->kind) return false;
-    if (a->kind == PY_VALUE_STRING) return strcmp(a->text, b->text) == 0;
-    return a->integer == b->integer && a->imaginary == b->imaginary;
-}
-
 /* ---- if ---- */
 
 static bool jump_to(py_ctx *c, const py_node *at, const py_target *t) {
@@ -199,7 +193,7 @@ static void merge(py_ctx *c, py_var **vars, uint32_t n, const snapshot *a, ir_va
             if (c->emit) v->v = slots;
         } else if (both) {
             v->nonneg = v->nonneg || (x->nonneg && y->nonneg);
-            if (x->is_const && y->is_const && same_constant(&x->value, &y->value) &&
+            if (x->is_const && y->is_const && py_constant_equal(&x->value, &y->value) &&
                 v->type->kind != TY_TUPLE) {
                 v->is_const = true;
                 v->value = x->value;
@@ -217,7 +211,7 @@ static bool do_if(py_ctx *c, const py_node *n) {
     py_var **vars = py_assigned(c, &n->list, &n->list2, NULL, &count);
     snapshot before = take(c, vars, count);
     ir_type *types = c->emit ? types_of(c, vars, count, &nslots) : NULL;
-    py_if i = py_begin_if(c, truth.v != NULL ? truth.v[0] : NULL, types, nslots);
+    py_if i = py_begin_if(c, py_slot(&truth, 0), types, nslots);
     py_target end = {.label = i.inst, .vars = vars, .nvars = count};
     if (!py_body(c, &n->list)) return false;
     snapshot first = take(c, vars, count);
@@ -342,7 +336,7 @@ static bool do_while(py_ctx *c, const py_node *n) {
     loop_begin(c, &w, n, n->a, NULL);
     if (!py_expr(c, n->a, &test) || !py_truth(c, n->a, &test, &truth)) return false;
     bool endless = truth.is_const && truth.value.boolean;
-    if (!endless) loop_test(c, &w, truth.v != NULL ? truth.v[0] : NULL);
+    if (!endless) loop_test(c, &w, py_slot(&truth, 0));
     if (!(truth.is_const && !truth.value.boolean)) {
         if (!py_body(c, &n->list)) return false;
     }
@@ -402,12 +396,9 @@ static bool for_tuple(py_ctx *c, const py_node *n, const py_val *it, int64_t cou
 static bool for_range(py_ctx *c, const py_node *n, const py_val *it) {
     py_scalar s = it->type->scalar;
     ir_type t = py_scalar_ir(s);
-    ir_value *part[3] = {0};
+    ir_value *part[3];
     loop_work w;
-    for (int i = 0; i < 3 && c->emit; i++)
-        part[i] = t == IR_I64 ? it->v[i]
-                              : py_emit_cast(c, py_scalar_is_signed(s) ? IR_SEXT : IR_ZEXT, IR_I64,
-                                             it->v[i]);
+    py_range_parts(c, it, part);
     loop_begin(c, &w, n, n->a, part[0]);
     w.loop.step = part[2];
     if (c->emit) {
@@ -546,7 +537,7 @@ static bool do_assert(py_ctx *c, const py_node *n) {
     if (n->b != NULL && n->b->kind == PY_CONSTANT && n->b->value.kind == PY_VALUE_STRING)
         f.text = n->b->value.text;
     uint32_t number = py_add_fault(c, n, &f);
-    py_if i = py_begin_if(c, truth.v != NULL ? truth.v[0] : NULL, NULL, 0);
+    py_if i = py_begin_if(c, py_slot(&truth, 0), NULL, 0);
     py_else(c, &i, NULL, 0);
     if (c->emit) {
         ir_fault(&c->b, number, NULL, 0);
@@ -609,7 +600,6 @@ bool py_body(py_ctx *c, const py_list *body) {
         if (statement(c, body->items[i])) continue;
         if (c->emit || !c->deferred || c->status != SIMT_OK) return false;
         c->deferred = false; /* typing: a later round will know more */
-        c->any_deferred = true;
         c->frame->loop = loop;
     }
     return true;

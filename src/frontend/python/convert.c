@@ -59,9 +59,9 @@ bool py_to_scalar(py_ctx *c, const py_node *at, const py_val *v, py_scalar to, p
         *out = keep_constant(c, v, to);
         return true;
     }
-    ir_value *re = v->v != NULL ? v->v[0] : NULL;
+    ir_value *re = py_slot(v, 0);
     if (py_scalar_is_complex(from) && to == PY_S_BOOL) {
-        ir_value *im = v->v != NULL ? v->v[1] : NULL;
+        ir_value *im = py_slot(v, 1);
         py_scalar part = py_scalar_part(from);
         *out = py_val_scalar(
             c, PY_S_BOOL, py_emit_binary(c, IR_OR, cast(c, re, part, to), cast(c, im, part, to)));
@@ -73,7 +73,7 @@ bool py_to_scalar(py_ctx *c, const py_node *at, const py_val *v, py_scalar to, p
     if (py_scalar_is_complex(to)) {
         py_scalar part = py_scalar_part(to);
         ir_value *im = py_scalar_is_complex(from)
-                           ? cast(c, v->v != NULL ? v->v[1] : NULL, py_scalar_part(from), part)
+                           ? cast(c, py_slot(v, 1), py_scalar_part(from), part)
                            : py_emit_zero(c, py_scalar_ir(part));
         *out = py_val_complex(c, to, cast(c, re, py_scalar_part(from), part), im);
         return true;

@@ -5,8 +5,6 @@
 
 enum { MOST_DEPTH = 300 };
 
-static ir_value *first(const py_val *v) { return v->v != NULL ? v->v[0] : NULL; }
-
 /* ---- names ---- */
 
 struct py_known {
@@ -108,7 +106,7 @@ static bool scalar_attribute(py_ctx *c, const py_node *n, const py_val *of, py_v
             *out = *of;
         return true;
     }
-    *out = py_val_scalar(c, part, of->v != NULL ? of->v[imaginary] : NULL);
+    *out = py_val_scalar(c, part, py_slot(of, imaginary));
     return true;
 }
 
@@ -198,7 +196,7 @@ static bool choose(py_ctx *c, const py_node *at, const py_val *cond, const py_no
     bool branches =
         (yes_value == NULL && !py_is_simple(yes)) || (no_value == NULL && !py_is_simple(no));
     py_if i = {0};
-    if (branches) i = py_begin_if(c, first(cond), types, n);
+    if (branches) i = py_begin_if(c, py_slot(cond, 0), types, n);
     if (yes_value == NULL && !py_expr(c, yes, &a)) return false;
     if (!py_convert(c, at, &a, t, &a)) return false;
     if (branches) py_else(c, &i, a.v, n);
@@ -208,7 +206,8 @@ static bool choose(py_ctx *c, const py_node *at, const py_val *cond, const py_no
         py_end_if(c, &i, b.v, n, out->v);
         return true;
     }
-    for (uint32_t k = 0; k < n; k++) out->v[k] = py_emit_select(c, first(cond), a.v[k], b.v[k]);
+    for (uint32_t k = 0; k < n; k++)
+        out->v[k] = py_emit_select(c, py_slot(cond, 0), a.v[k], b.v[k]);
     return true;
 }
 
@@ -235,9 +234,9 @@ static bool bool_op(py_ctx *c, const py_node *n, py_val *out) {
             py_val r;
             if (!py_expr(c, right, &r)) return false;
             if (py_scalar_of(&r) == PY_S_BOOL) {
-                left = py_val_scalar(
-                    c, PY_S_BOOL,
-                    py_emit_binary(c, n->op == PY_AND ? IR_AND : IR_OR, first(&left), first(&r)));
+                left = py_val_scalar(c, PY_S_BOOL,
+                                     py_emit_binary(c, n->op == PY_AND ? IR_AND : IR_OR,
+                                                    py_slot(&left, 0), py_slot(&r, 0)));
                 continue;
             }
         }
@@ -261,7 +260,8 @@ static bool compare(py_ctx *c, const py_node *n, py_val *out) {
         if (i == 0)
             *out = r;
         else if (!(out->is_const && out->value.boolean))
-            *out = py_val_scalar(c, PY_S_BOOL, py_emit_binary(c, IR_AND, first(out), first(&r)));
+            *out = py_val_scalar(c, PY_S_BOOL,
+                                 py_emit_binary(c, IR_AND, py_slot(out, 0), py_slot(&r, 0)));
         else
             *out = r;
         left = right;
@@ -356,12 +356,6 @@ static bool evaluate_arguments(py_ctx *c, const py_node *n, py_call *x) {
     return true;
 }
 
-static const py_node *parameter(const py_function *fn, uint32_t i) {
-    const py_node *a = fn->tree->a;
-    uint32_t n = a->list.count;
-    return i < n ? a->list.items[i] : a->list2.items[i - n];
-}
-
 static bool bind_arguments(py_ctx *c, const py_node *at, const py_function *fn, const py_call *x,
                            py_val *bound, uint32_t *count) {
     const py_node *a = fn->tree->a;
@@ -378,7 +372,7 @@ static bool bind_arguments(py_ctx *c, const py_node *at, const py_function *fn, 
     }
     for (uint32_t k = 0; k < x->nkeywords; k++) {
         uint32_t i = 0;
-        while (i < n && strcmp(parameter(fn, i)->name, x->keywords[k]) != 0) i++;
+        while (i < n && strcmp(py_parameter(fn, i)->name, x->keywords[k]) != 0) i++;
         if (i == n) return py_fail(c, at, "%s has no parameter '%s'", fn->name, x->keywords[k]);
         if (given[i])
             return py_fail(c, at, "%s: argument '%s' is given twice", fn->name, x->keywords[k]);
@@ -389,7 +383,8 @@ static bool bind_arguments(py_ctx *c, const py_node *at, const py_function *fn, 
         if (given[i]) continue;
         const py_entity *d = fn->defaults != NULL ? &fn->defaults[i] : NULL;
         if (d == NULL || (d->kind == PY_ENTITY_OBJECT && d->name == NULL))
-            return py_fail(c, at, "%s: argument '%s' is missing", fn->name, parameter(fn, i)->name);
+            return py_fail(c, at, "%s: argument '%s' is missing", fn->name,
+                           py_parameter(fn, i)->name);
         if (!entity_value(c, at, d, &bound[i])) return false;
     }
     *count = n;
@@ -432,7 +427,7 @@ static bool call_type(py_ctx *c, const py_node *n, const py_entity *e, py_call *
         if (!py_to_scalar(c, n, &x->args[0], part, &re) ||
             !py_to_scalar(c, n, &x->args[1], part, &im))
             return false;
-        *out = py_val_complex(c, to, first(&re), first(&im));
+        *out = py_val_complex(c, to, py_slot(&re, 0), py_slot(&im, 0));
         return true;
     }
     bool keeps = (strcmp(text, "int") == 0 && py_scalar_is_int(from)) ||
@@ -467,8 +462,7 @@ static bool conjugate(py_ctx *c, const py_node *n, py_val *out, bool *found) {
     py_scalar s = py_scalar_of(out);
     *found = s != PY_S_NONE;
     if (py_scalar_is_complex(s))
-        *out = py_val_complex(c, s, first(out),
-                              py_emit_unary(c, IR_FNEG, out->v != NULL ? out->v[1] : NULL));
+        *out = py_val_complex(c, s, py_slot(out, 0), py_emit_unary(c, IR_FNEG, py_slot(out, 1)));
     return true;
 }
 

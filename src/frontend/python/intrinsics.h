@@ -27,6 +27,4 @@ enum { PY_TEST_NAN, PY_TEST_INF, PY_TEST_FINITE };
 #undef CALL
 #undef VALUE
 
-static inline ir_value *py_slot(const py_val *v, int i) { return v->v != NULL ? v->v[i] : NULL; }
-
 #endif

@@ -1,6 +1,15 @@
 /* Anything that `for` goes over: its length and its items (range, arrays, tuples, zip and enumerate). */
 #include "frontend/python/work.h"
 
+void py_range_parts(py_ctx *c, const py_val *range, ir_value *out[3]) {
+    py_scalar s = range->type->scalar;
+    ir_op widen = py_scalar_is_signed(s) ? IR_SEXT : IR_ZEXT;
+    for (int i = 0; i < 3; i++) {
+        out[i] = py_slot(range, i);
+        if (py_scalar_ir(s) != IR_I64) out[i] = py_emit_cast(c, widen, IR_I64, out[i]);
+    }
+}
+
 bool py_iter_length(py_ctx *c, const py_node *at, const py_val *it, ir_value **length,
                     int64_t *known) {
     *known = -1;
@@ -10,12 +19,8 @@ bool py_iter_length(py_ctx *c, const py_node *at, const py_val *it, ir_value **l
     case TY_TUPLE: *known = it->type->count; return true;
     case TY_RANGE: {
         if (!c->emit) return true;
-        ir_type t = py_scalar_ir(it->type->scalar);
-        bool is_signed = py_scalar_is_signed(it->type->scalar);
         ir_value *v[3];
-        for (int i = 0; i < 3; i++)
-            v[i] = t == IR_I64 ? it->v[i]
-                               : py_emit_cast(c, is_signed ? IR_SEXT : IR_ZEXT, IR_I64, it->v[i]);
+        py_range_parts(c, it, v);
         ir_value *zero = py_emit_zero(c, IR_I64), *down = py_emit_binary(c, IR_LT_S, v[2], zero);
         ir_value *way = py_emit_select(c, down, py_emit_binary(c, IR_SUB, v[0], v[1]),
                                        py_emit_binary(c, IR_SUB, v[1], v[0]));

@@ -6,9 +6,6 @@
 
 #include <string.h>
 
-static ir_value *first(const py_val *v) { return v->v != NULL ? v->v[0] : NULL; }
-static ir_value *second(const py_val *v) { return v->v != NULL ? v->v[1] : NULL; }
-
 /* The 64-bit type in which integers (and bools) meet: unsigned only when both are. */
 static py_scalar int_common(py_scalar a, py_scalar b) {
     return py_scalar_is_unsigned(a) && py_scalar_is_unsigned(b) ? PY_S_U64 : PY_S_I64;
@@ -59,7 +56,7 @@ static int shift_of(const py_val *b) {
 
 static ir_value *int_floor(py_ctx *c, bool divides, bool is_signed, const py_val *a,
                            const py_val *b) {
-    ir_value *x = first(a), *y = first(b);
+    ir_value *x = py_slot(a, 0), *y = py_slot(b, 0);
     ir_type t = IR_I64;
     int shift = shift_of(b);
     if (shift >= 0 && divides)
@@ -132,8 +129,8 @@ static bool small_exponent(const py_val *b, int64_t *n) {
 static ir_value *int_power(py_ctx *c, const py_val *a, const py_val *b, bool is_signed) {
     int64_t n;
     if (small_exponent(b, &n) && n >= 0)
-        return power_chain(c, IR_MUL, first(a), py_emit_int(c, IR_I64, 1), n);
-    return int_power_loop(c, first(a), first(b), is_signed && !b->nonneg);
+        return power_chain(c, IR_MUL, py_slot(a, 0), py_emit_int(c, IR_I64, 1), n);
+    return int_power_loop(c, py_slot(a, 0), py_slot(b, 0), is_signed && !b->nonneg);
 }
 
 static bool fold_ints(py_operator op, int64_t a, int64_t b, int64_t *out) {
@@ -181,7 +178,7 @@ static bool int_binary(py_ctx *c, const py_node *at, py_operator op, const py_va
         *out = py_val_int(c, folded);
         return true;
     }
-    ir_value *p = first(&x), *q = first(&y), *r;
+    ir_value *p = py_slot(&x, 0), *q = py_slot(&y, 0), *r;
     bool nonneg = both;
     switch (op) {
     case PY_ADD: r = py_emit_binary(c, IR_ADD, p, q); break;
@@ -254,7 +251,7 @@ static bool float_binary(py_ctx *c, const py_node *at, py_operator op, const py_
     py_val x, y;
     if (!py_to_scalar(c, at, a, type, &x) || !py_to_scalar(c, at, b, type, &y)) return false;
     ir_type t = py_scalar_ir(type);
-    ir_value *p = first(&x), *q = first(&y), *r, *other;
+    ir_value *p = py_slot(&x, 0), *q = py_slot(&y, 0), *r, *other;
     switch (op) {
     case PY_ADD: r = py_emit_binary(c, IR_FADD, p, q); break;
     case PY_SUB: r = py_emit_binary(c, IR_FSUB, p, q); break;
@@ -349,7 +346,8 @@ static bool complex_binary(py_ctx *c, const py_node *at, py_operator op, const p
                            const py_val *b, py_scalar type, py_val *out) {
     py_val x, y;
     if (!py_to_scalar(c, at, a, type, &x) || !py_to_scalar(c, at, b, type, &y)) return false;
-    ir_value *p[2] = {first(&x), second(&x)}, *q[2] = {first(&y), second(&y)}, *r[2];
+    ir_value *p[2] = {py_slot(&x, 0), py_slot(&x, 1)}, *q[2] = {py_slot(&y, 0), py_slot(&y, 1)},
+             *r[2];
     switch (op) {
     case PY_ADD:
     case PY_SUB: {
@@ -392,7 +390,7 @@ bool py_binary(py_ctx *c, const py_node *at, py_operator op, const py_val *a, co
     bool integral = is_integral(s) && is_integral(t);
     if (is_bit_operator(op) && s == PY_S_BOOL && t == PY_S_BOOL) {
         ir_op bits = op == PY_BITAND ? IR_AND : op == PY_BITOR ? IR_OR : IR_XOR;
-        *out = py_val_scalar(c, PY_S_BOOL, py_emit_binary(c, bits, first(a), first(b)));
+        *out = py_val_scalar(c, PY_S_BOOL, py_emit_binary(c, bits, py_slot(a, 0), py_slot(b, 0)));
         return true;
     }
     if ((is_bit_operator(op) || is_shift(op)) && !integral) return no_operator(c, at, op, a, b);
@@ -412,13 +410,13 @@ bool py_unary(py_ctx *c, const py_node *at, py_operator op, const py_val *a, py_
         if (!py_truth(c, at, a, &truth)) return false;
         *out = truth.is_const
                    ? py_val_bool(c, !truth.value.boolean)
-                   : py_val_scalar(c, PY_S_BOOL, py_emit_unary(c, IR_NOT, first(&truth)));
+                   : py_val_scalar(c, PY_S_BOOL, py_emit_unary(c, IR_NOT, py_slot(&truth, 0)));
         return true;
     }
     py_scalar s = py_scalar_of(a);
     if (s == PY_S_NONE) return no_operator(c, at, op, a, NULL);
     if (s == PY_S_BOOL && op == PY_INVERT && !a->is_const) { /* as Numba: a bool */
-        *out = py_val_scalar(c, s, py_emit_unary(c, IR_NOT, first(a)));
+        *out = py_val_scalar(c, s, py_emit_unary(c, IR_NOT, py_slot(a, 0)));
         return true;
     }
     if (is_integral(s)) {
@@ -435,8 +433,9 @@ bool py_unary(py_ctx *c, const py_node *at, py_operator op, const py_val *a, py_
             *out = py_val_int(c, op == PY_USUB ? -v : ~v);
             return true;
         }
-        ir_value *r = op == PY_USUB ? py_emit_binary(c, IR_SUB, py_emit_zero(c, IR_I64), first(&x))
-                                    : py_emit_unary(c, IR_NOT, first(&x));
+        ir_value *r = op == PY_USUB
+                          ? py_emit_binary(c, IR_SUB, py_emit_zero(c, IR_I64), py_slot(&x, 0))
+                          : py_emit_unary(c, IR_NOT, py_slot(&x, 0));
         *out = py_val_scalar(c, type, r);
         out->nonneg = type == PY_S_U64;
         return true;
@@ -449,9 +448,10 @@ bool py_unary(py_ctx *c, const py_node *at, py_operator op, const py_val *a, py_
         *out = py_val_constant(c, &k, s);
         return true;
     }
-    ir_value *re = py_emit_unary(c, IR_FNEG, first(a));
-    *out = py_scalar_is_complex(s) ? py_val_complex(c, s, re, py_emit_unary(c, IR_FNEG, second(a)))
-                                   : py_val_scalar(c, s, re);
+    ir_value *re = py_emit_unary(c, IR_FNEG, py_slot(a, 0));
+    *out = py_scalar_is_complex(s)
+               ? py_val_complex(c, s, re, py_emit_unary(c, IR_FNEG, py_slot(a, 1)))
+               : py_val_scalar(c, s, re);
     return true;
 }
 
@@ -475,13 +475,16 @@ static ir_value *compare_mixed(py_ctx *c, py_operator op, ir_value *a, bool a_si
 
 static ir_value *compare_ints(py_ctx *c, py_operator op, const py_val *a, const py_val *b) {
     bool ua = py_scalar_of(a) == PY_S_U64, ub = py_scalar_of(b) == PY_S_U64;
-    if (ua != ub && !(ua ? b : a)->nonneg) return compare_mixed(c, op, first(a), !ua, first(b));
+    if (ua != ub && !(ua ? b : a)->nonneg)
+        return compare_mixed(c, op, py_slot(a, 0), !ua, py_slot(b, 0));
     bool is_unsigned = ua || ub;
     switch (op) {
-    case PY_EQ: return py_emit_binary(c, IR_EQ, first(a), first(b));
-    case PY_NOTEQ: return py_emit_binary(c, IR_NE, first(a), first(b));
-    case PY_LT: return py_emit_binary(c, is_unsigned ? IR_LT_U : IR_LT_S, first(a), first(b));
-    default: return py_emit_binary(c, is_unsigned ? IR_LE_U : IR_LE_S, first(a), first(b));
+    case PY_EQ: return py_emit_binary(c, IR_EQ, py_slot(a, 0), py_slot(b, 0));
+    case PY_NOTEQ: return py_emit_binary(c, IR_NE, py_slot(a, 0), py_slot(b, 0));
+    case PY_LT:
+        return py_emit_binary(c, is_unsigned ? IR_LT_U : IR_LT_S, py_slot(a, 0), py_slot(b, 0));
+    default:
+        return py_emit_binary(c, is_unsigned ? IR_LE_U : IR_LE_S, py_slot(a, 0), py_slot(b, 0));
     }
 }
 
@@ -498,11 +501,11 @@ static bool compare_scalars(py_ctx *c, const py_node *at, py_operator op, const 
     type = arithmetic_type(s, t);
     if (!py_to_scalar(c, at, a, type, &x) || !py_to_scalar(c, at, b, type, &y)) return false;
     ir_op how = op == PY_EQ ? IR_FEQ : op == PY_NOTEQ ? IR_FNE : op == PY_LT ? IR_FLT : IR_FLE;
-    ir_value *r = py_emit_binary(c, how, first(&x), first(&y));
+    ir_value *r = py_emit_binary(c, how, py_slot(&x, 0), py_slot(&y, 0));
     if (py_scalar_is_complex(type)) {
         if (op != PY_EQ && op != PY_NOTEQ) return no_operator(c, at, op, a, b);
         r = py_emit_binary(c, op == PY_EQ ? IR_AND : IR_OR, r,
-                           py_emit_binary(c, how, second(&x), second(&y)));
+                           py_emit_binary(c, how, py_slot(&x, 1), py_slot(&y, 1)));
     }
     *out = py_val_scalar(c, PY_S_BOOL, r);
     return true;
@@ -544,7 +547,8 @@ static bool compare_tuples(py_ctx *c, const py_node *at, py_operator op, const p
     for (uint32_t i = 0; i < a->type->count; i++) {
         py_val x = py_val_item(c, a, i), y = py_val_item(c, b, i), r;
         if (!py_compare(c, at, op, &x, &y, &r)) return false;
-        ir_value *both = py_emit_binary(c, op == PY_EQ ? IR_AND : IR_OR, first(out), first(&r));
+        ir_value *both =
+            py_emit_binary(c, op == PY_EQ ? IR_AND : IR_OR, py_slot(out, 0), py_slot(&r, 0));
         *out = py_val_scalar(c, PY_S_BOOL, both);
     }
     return true;
@@ -557,7 +561,7 @@ static bool compare_member(py_ctx *c, const py_node *at, bool negated, const py_
     for (uint32_t i = 0; i < b->type->count; i++) {
         py_val item = py_val_item(c, b, i), r;
         if (!py_compare(c, at, PY_EQ, a, &item, &r)) return false;
-        any = py_emit_binary(c, IR_OR, any, first(&r));
+        any = py_emit_binary(c, IR_OR, any, py_slot(&r, 0));
     }
     if (negated) any = py_emit_unary(c, IR_NOT, any);
     *out = py_val_scalar(c, PY_S_BOOL, any);

@@ -9,8 +9,6 @@
 
 #include <string.h>
 
-static ir_value *first(const py_val *v) { return v->v != NULL ? v->v[0] : NULL; }
-
 py_val py_array_val(py_ctx *c, const py_type *t, ir_value *ptr, ir_value **sizes,
                     ir_value **strides, const py_origin *origin) {
     py_val out = {.type = t, .origin = origin};
@@ -114,7 +112,7 @@ static ir_value *address_of(py_ctx *c, const py_val *of, ir_value *const *index,
 static bool wrap(py_ctx *c, const py_val *of, const py_val *parts, uint32_t n, ir_value **out) {
     bool any = false;
     for (uint32_t i = 0; i < n; i++) {
-        ir_value *x = first(&parts[i]);
+        ir_value *x = py_slot(&parts[i], 0);
         out[i] = x;
         if (parts[i].nonneg) continue;
         any = true;
@@ -156,7 +154,7 @@ static void access(py_ctx *c, const py_node *at, const py_val *of, const py_val 
     uint32_t slots = values != NULL ? 0 : element_slots(s);
     ir_type types[2] = {py_scalar_ir(s), py_scalar_ir(s)};
     ir_value *x[PY_MAX_NDIM], *wrapped[PY_MAX_NDIM], *v[2] = {0}, *w[2] = {0}, *zero[2];
-    for (uint32_t i = 0; i < n; i++) x[i] = first(&index[i]);
+    for (uint32_t i = 0; i < n; i++) x[i] = py_slot(&index[i], 0);
     if (!c->options->bounds) {
         wrap(c, of, index, n, wrapped);
         ir_value *p = address_of(c, of, wrapped, n);
@@ -220,7 +218,7 @@ bool py_element_begin(py_ctx *c, const py_node *at, const py_val *of, const py_v
                        p.axes, of->type->ndim);
     e->type = of->type->scalar;
     if (!c->emit) return true;
-    for (uint32_t i = 0; i < p.n; i++) e->index[i] = first(&p.item[i]);
+    for (uint32_t i = 0; i < p.n; i++) e->index[i] = py_slot(&p.item[i], 0);
     wrap(c, of, p.item, p.n, e->wrapped);
     e->guarded = c->options->bounds;
     if (e->guarded) e->guard = py_begin_if(c, inside(c, of, e->wrapped, p.n), types, n);
@@ -294,7 +292,7 @@ static void add_axis(view *w, ir_value *size, ir_value *stride) {
 /* An integer in a view: where it is out of range the view becomes empty and a fault is reported. */
 static ir_value *view_index(py_ctx *c, const py_node *at, const py_val *of, const py_val *index,
                             int axis, ir_value *all_ok, ir_value **offset) {
-    ir_value *n = py_array_size(of, axis), *x = first(index), *w = x;
+    ir_value *n = py_array_size(of, axis), *x = py_slot(index, 0), *w = x;
     if (!index->nonneg)
         w = py_emit_select(c, py_emit_binary(c, IR_LT_S, x, py_emit_zero(c, IR_I64)),
                            py_emit_binary(c, IR_ADD, x, n), x);

@@ -1,8 +1,6 @@
 /* Items of tuples: by a constant, by a slice of constants, by a run-time index where all have one type. */
 #include "frontend/python/work.h"
 
-static ir_value *first(const py_val *v) { return v->v != NULL ? v->v[0] : NULL; }
-
 static bool get_tuple_slice(py_ctx *c, const py_node *at, const py_val *of, const py_val *index,
                             py_val *out) {
     int64_t n = of->type->count, bound[3] = {0, n, 1};
@@ -37,7 +35,8 @@ static bool get_tuple_runtime(py_ctx *c, const py_node *at, const py_val *of, co
     py_val x;
     if (!py_to_index(c, at, index, "an index", &x)) return false;
     *out = (py_val){.type = of->type->items[0]};
-    ir_value *size = py_emit_int(c, IR_I64, n), *zero = py_emit_zero(c, IR_I64), *v = first(&x);
+    ir_value *size = py_emit_int(c, IR_I64, n), *zero = py_emit_zero(c, IR_I64),
+             *v = py_slot(&x, 0);
     ir_value *w = py_emit_select(c, py_emit_binary(c, IR_LT_S, v, zero),
                                  py_emit_binary(c, IR_ADD, v, size), v);
     py_fault f = {.kind = PY_FAULT_INDEX, .name = "tuple", .ndim = 1, .parameter = -1};

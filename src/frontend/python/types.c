@@ -252,6 +252,12 @@ py_val py_val_bool(py_ctx *c, bool value) {
 
 py_val py_val_none(void) { return (py_val){.type = &py_type_none}; }
 
+bool py_constant_equal(const py_constant *a, const py_constant *b) {
+    if (a->kind != b->kind) return false;
+    if (a->kind == PY_VALUE_STRING) return strcmp(a->text, b->text) == 0;
+    return a->integer == b->integer && a->imaginary == b->imaginary;
+}
+
 static double constant_real(const py_constant *k) {
     switch (k->kind) {
     case PY_VALUE_BOOL: return k->boolean;

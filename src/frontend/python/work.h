@@ -125,8 +125,7 @@ typedef struct py_ctx {
     bool emit;     /* lowering; else typing */
     bool dead;     /* the code here cannot be reached */
     bool deferred; /* the last failure only meant: a variable's type is not known yet */
-    bool any_deferred;
-    bool changed; /* a variable's type grew in this round */
+    bool changed;  /* a variable's type grew in this round */
     simt_status status;
     py_fault *faults; /* growing; copied to the kernel at the end */
     uint32_t nfaults, fault_capacity;
@@ -159,6 +158,8 @@ void *py_alloc(py_ctx *c, size_t bytes);
 py_var *py_find_var(py_frame *f, const char *name); /* NULL: not a local variable */
 py_var *py_get_var(py_ctx *c, const char *name);    /* makes it */
 bool py_assign_var(py_ctx *c, const py_node *at, py_var *var, const py_val *val);
+/* The i-th positional parameter (ARG); after the last: *args. */
+const py_node *py_parameter(const py_function *fn, uint32_t i);
 /* Calls fn with arguments by position (parameters all filled): typing or inlining. */
 bool py_call_function(py_ctx *c, const py_node *at, const py_function *fn, py_val *args,
                       uint32_t nargs, py_val *out);
@@ -189,11 +190,13 @@ py_scalar py_scalar_unify(py_scalar a, py_scalar b);
 py_scalar py_scalar_of(const py_val *v); /* NONE when it is no scalar */
 
 /* ---- values and emitting: NULL while typing ---- */
+static inline ir_value *py_slot(const py_val *v, int i) { return v->v != NULL ? v->v[i] : NULL; }
 py_val py_val_scalar(py_ctx *c, py_scalar s, ir_value *v);
 py_val py_val_complex(py_ctx *c, py_scalar s, ir_value *re, ir_value *im);
 py_val py_val_constant(py_ctx *c, const py_constant *value,
-                       py_scalar type);      /* NONE: Python's own */
-py_val py_val_int(py_ctx *c, int64_t value); /* constant int64 */
+                       py_scalar type);                             /* NONE: Python's own */
+bool py_constant_equal(const py_constant *a, const py_constant *b); /* kind and value */
+py_val py_val_int(py_ctx *c, int64_t value);                        /* constant int64 */
 py_val py_val_bool(py_ctx *c, bool value);
 py_val py_val_none(void);
 py_val py_val_entity(py_ctx *c, const py_entity *e);
@@ -265,7 +268,7 @@ bool py_array_attribute(py_ctx *c, const py_node *at, const py_val *of, const ch
 bool py_array_alloc(py_ctx *c, const py_node *at, const py_val *shape, py_scalar type,
                     ir_type space, py_val *out);
 bool py_array_constant(py_ctx *c, const py_node *at, const py_entity *e, py_val *out);
-static inline ir_value *py_array_ptr(const py_val *a) { return a->v ? a->v[0] : NULL; }
+static inline ir_value *py_array_ptr(const py_val *a) { return py_slot(a, 0); }
 static inline ir_value *py_array_size(const py_val *a, int axis) {
     return a->v ? a->v[1 + axis] : NULL;
 }
@@ -288,6 +291,8 @@ py_var **py_assigned(py_ctx *c, const py_list *a, const py_list *b, const py_nod
                      uint32_t *n);
 ir_value **py_gather(py_ctx *c, const py_node *at, py_var **vars, uint32_t n, uint32_t extra,
                      uint32_t *count); /* their slots, `extra` free places in front */
+/* iterate.c: start, stop and step of a range as i64. */
+void py_range_parts(py_ctx *c, const py_val *range, ir_value *out[3]);
 /* iterate.c: length and item i of anything that can be iterated; tuples have no run-time item. */
 bool py_iter_length(py_ctx *c, const py_node *at, const py_val *it, ir_value **length,
                     int64_t *known);
