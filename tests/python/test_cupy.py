@@ -11,6 +11,7 @@ import threading
 import numpy as np
 import pytest
 import simt.cupy as cp
+from array_reference import same
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from simt import _core
@@ -36,19 +37,6 @@ def edge_values(dtype):
         + [f.tiny, f.max, -f.max],
         dtype,
     )
-
-
-def same(ours, theirs, rtol=0.0, atol=0.0, signs=True):
-    got = ours.get()
-    assert got.dtype == theirs.dtype, (got.dtype, theirs.dtype)
-    assert got.shape == theirs.shape
-    if rtol and theirs.dtype.kind == "f":
-        np.testing.assert_allclose(got, theirs, rtol=rtol, atol=atol)
-    else:
-        np.testing.assert_array_equal(got, theirs)
-        if theirs.dtype.kind == "f" and signs:
-            ok = ~np.isnan(theirs)
-            np.testing.assert_array_equal(np.signbit(got[ok]), np.signbit(theirs[ok]))
 
 
 BINARY = [
@@ -802,75 +790,3 @@ except KeyboardInterrupt:
         env=dict(os.environ, PYTHONPATH=os.pathsep.join(sys.path)),
     )
     assert done.stdout == "stopped 3\n", done.stderr
-
-
-SORTED = ["?", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "f2", "f4", "f8"]
-
-
-@pytest.mark.parametrize("kind", SORTED)
-@pytest.mark.parametrize("n", [1, 2, 39, 41, 1000])
-def test_sort(kind, n):
-    draw = np.random.default_rng(n)
-    if kind[0] != "f":
-        x = draw.integers(-(1 << 62), 1 << 62, n).astype(kind)
-    else:
-        x = draw.normal(size=n).astype(kind)
-        x[::7], x[::11], x[::13], x[3:4], x[5:6] = np.nan, 0.0, -0.0, np.inf, -np.inf
-    x[n // 2 :: 3] = x[0]  # equal ones keep their order
-    order = np.argsort(x, kind="stable")
-    a = cp.array(x)
-    same(cp.argsort(a), order)
-    same(cp.sort(a), x[order])
-    wide = x[::-1].repeat(3).reshape(n, 3).T.copy()
-    down = np.argsort(wide, axis=0, kind="stable")
-    same(cp.sort(cp.array(wide), axis=0), np.take_along_axis(wide, down, 0))
-    same(cp.array(wide).T.argsort(0), np.argsort(wide.T, axis=0, kind="stable"))
-    flat = np.argsort(wide, axis=None, kind="stable")
-    same(cp.sort(cp.array(wide), axis=None), wide.ravel()[flat])
-    a.sort()
-    same(a, x[order])
-    values, down = torch_sort(x)
-    reverse = x.size - 1 - np.argsort(x[::-1], kind="stable")[::-1]
-    np.testing.assert_array_equal(down, reverse)
-    np.testing.assert_array_equal(values, x[reverse])
-
-
-def torch_sort(x):
-    """Descending; NaN comes first."""
-    import simt.torch as torch
-
-    values, order = torch.sort(torch.from_numpy(x), descending=True)
-    return values.numpy(), order.numpy()
-
-
-@pytest.mark.parametrize("n", [5, 300, 3000])
-@pytest.mark.parametrize("order", ["random", "up", "down", "few", "nan"])
-def test_the_largest_few(n, order):
-    import simt.torch as torch
-
-    x = np.random.default_rng(n).integers(0, 9 if order == "few" else 1 << 40, (3, n))
-    x = np.sort(x) if order == "up" else np.sort(x)[:, ::-1].copy() if order == "down" else x
-    for kind in ("f4", "f8", "i8", "i4"):
-        y = x.astype(kind)
-        if order == "nan" and kind[0] == "f":
-            y[:, ::3] = np.nan
-        for largest in (True, False):
-            for k in (0, 1, 4, n // 9, n // 2, n):
-                values, index = torch.topk(torch.from_numpy(y), min(k, n), largest=largest)
-                want = np.argsort(y, axis=1, kind="stable")
-                if largest:
-                    want = n - 1 - np.argsort(y[:, ::-1], axis=1, kind="stable")[:, ::-1]
-                want = want[:, :k]
-                np.testing.assert_array_equal(index.numpy(), want)
-                np.testing.assert_array_equal(values.numpy(), np.take_along_axis(y, want, 1))
-    with pytest.raises(RuntimeError, match="out of range"):
-        torch.topk(torch.from_numpy(x), n + 1)
-
-
-def test_sort_arguments():
-    with pytest.raises(ValueError, match="rank of zero"):
-        cp.sort(cp.array(3))
-    with pytest.raises(ValueError, match="axis 2 is out of bounds"):
-        cp.argsort(cp.ones((2, 3)), 2)
-    same(cp.sort(cp.zeros((0, 3)), 0), np.zeros((0, 3)))
-    same(cp.sort(cp.zeros((2, 0))), np.zeros((2, 0)))
