@@ -108,6 +108,16 @@ def used_before_assigned(a):
     x = 1.0  # noqa: F841
 
 
+@refused("variable 'x' is float64 here and tuple.int64, int64. elsewhere", "x")
+def reused_name_of_two_types(a):
+    x = 1
+    a[0] = x
+    x = (1, 2)
+    if a[0] > 1:
+        x = 2.0
+    a[0] = x
+
+
 @refused("input is not in simt's kernels: pass the data in an array", "input()")
 def console_input(a):
     a[0] = input()
@@ -436,6 +446,16 @@ def in_shared_memory(a):
 def in_local_memory(a):
     s = cuda.local.array(4, float32)
     i = cuda.threadIdx.x + 4
+    s[i] = 1
+    a[0] = s[0]
+
+
+@fault(IndexError, r"array 's' of shape \(4,\)", "s[i]")
+def in_a_reused_name(a):
+    i = cuda.threadIdx.x + 4
+    s = a[0]
+    a[1] = s
+    s = cuda.local.array(4, float32)
     s[i] = 1
     a[0] = s[0]
 

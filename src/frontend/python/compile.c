@@ -56,18 +56,22 @@ uint32_t py_add_fault(py_ctx *c, const py_node *at, const py_fault *fault) {
 
 /* ---- variables ---- */
 
-py_var *py_find_var(py_frame *f, const char *name) {
+py_var *py_find_var(py_frame *f, const py_node *name) {
     for (uint32_t i = 0; i < f->nvars; i++)
-        if (strcmp(f->vars[i].name, name) == 0) return &f->vars[i];
+        if (f->vars[i].web == name->web && strcmp(f->vars[i].name, name->name) == 0)
+            return &f->vars[i];
     return NULL;
 }
 
-py_var *py_get_var(py_ctx *c, const char *name) {
+py_var *py_get_var(py_ctx *c, const py_node *name) {
     py_var *v = py_find_var(c->frame, name);
     if (v != NULL) return v;
     /* frames are made with room for every name of their function (count_names) */
     v = &c->frame->vars[c->frame->nvars++];
-    *v = (py_var){.name = name, .type = &py_type_unknown, .val = {.type = &py_type_unknown}};
+    *v = (py_var){.name = name->name,
+                  .web = name->web,
+                  .type = &py_type_unknown,
+                  .val = {.type = &py_type_unknown}};
     return v;
 }
 
@@ -122,7 +126,7 @@ static py_frame *new_frame(py_ctx *c, const py_function *fn, const py_val *args,
     /* Parameters first; then all that is assigned anywhere is local, as in Python. */
     py_frame *outer = c->frame;
     c->frame = f;
-    for (uint32_t i = 0; i < nargs; i++) py_get_var(c, py_parameter(fn, i)->name);
+    for (uint32_t i = 0; i < nargs; i++) py_get_var(c, py_parameter(fn, i));
     uint32_t n;
     if (fn->tree->kind == PY_FUNCTION) py_assigned(c, &fn->tree->list, NULL, NULL, &n);
     c->frame = outer;

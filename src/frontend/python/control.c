@@ -15,7 +15,7 @@ typedef struct name_list {
     uint32_t n, capacity;
 } name_list;
 
-static void add_name(name_list *l, const char *name) {
+static void add_name(name_list *l, const py_node *name) {
     py_var *v = py_get_var(l->c, name);
     for (uint32_t i = 0; i < l->n; i++)
         if (l->vars[i] == v) return;
@@ -31,7 +31,7 @@ static void add_name(name_list *l, const char *name) {
 static void scan_list(name_list *l, const py_list *list);
 
 static void scan_target(name_list *l, const py_node *n) {
-    if (n->kind == PY_NAME) add_name(l, n->name);
+    if (n->kind == PY_NAME) add_name(l, n);
     if (n->kind == PY_STARRED) scan_target(l, n->a);
     if (n->kind == PY_TUPLE || n->kind == PY_LIST)
         for (uint32_t i = 0; i < n->list.count; i++) scan_target(l, n->list.items[i]);
@@ -39,7 +39,7 @@ static void scan_target(name_list *l, const py_node *n) {
 
 static void scan(name_list *l, const py_node *n) {
     if (n == NULL || n->kind == PY_LAMBDA || n->kind == PY_FUNCTION) {
-        if (n != NULL && n->kind == PY_FUNCTION) add_name(l, n->name);
+        if (n != NULL && n->kind == PY_FUNCTION) add_name(l, n);
         return;
     }
     switch (n->kind) {

@@ -59,7 +59,7 @@ static bool free_name(py_ctx *c, const py_node *n, py_val *out) {
 }
 
 static bool name(py_ctx *c, const py_node *n, py_val *out) {
-    py_var *v = py_find_var(c->frame, n->name);
+    py_var *v = py_find_var(c->frame, n);
     if (v == NULL) return free_name(c, n, out);
     if (v->type->kind == TY_UNKNOWN) {
         if (c->emit) return py_fail(c, n, "variable '%s' is used before it is assigned", n->name);
@@ -519,7 +519,7 @@ static bool assign_items(py_ctx *c, const py_node *target, const py_val *val) {
 bool py_assign(py_ctx *c, const py_node *target, const py_val *val) {
     py_val of, index;
     switch (target->kind) {
-    case PY_NAME: return py_assign_var(c, target, py_get_var(c, target->name), val);
+    case PY_NAME: return py_assign_var(c, target, py_get_var(c, target), val);
     case PY_TUPLE:
     case PY_LIST: return assign_items(c, target, val);
     case PY_SUBSCRIPT:

@@ -2,8 +2,8 @@
  *
  * In `x = cuda.grid(1) ... x = x / w` the second assignment starts a new variable: as in Numba, it has
  * a type of its own. Comes in: the tree of a function. Goes out: the same tree, where assignments
- * that reach a common use carry one name (a web of definitions and uses) and every further web of
- * a name carries "name.2", "name.3". The meaning is the same; parameters keep their names.
+ * that reach a common use carry one number (a web of definitions and uses): 0 for the first web of a
+ * name, to which its parameter belongs, then 1, 2, ... The meaning is the same.
  * Where classes of nodes occur that this walk does not know, the tree stays as it is.
  *
  * Reaching definitions by one structured walk: a state is a set of definitions (bits); loops are
@@ -18,7 +18,7 @@
 typedef struct definition {
     const char *name; /* of the source */
     uint32_t parent;  /* union-find: the web */
-    const char *given;
+    uint32_t number;  /* of the web, from 1; 0: none yet */
 } definition;
 
 typedef struct state {
@@ -33,7 +33,7 @@ typedef struct loop {
 
 typedef struct walk {
     arena mem;
-    arena *names; /* of the tree */
+    arena *tree; /* where its nodes lie */
     definition *defs;
     uint32_t ndefs, capacity, words;
     state now;
@@ -231,31 +231,29 @@ static void statements(walk *w, const py_list *body) {
     for (uint32_t i = 0; i < body->count; i++) statement(w, body->items[i]);
 }
 
-/* ---- new names ---- */
+/* ---- numbers ---- */
 
-/* `name`, `name.2`, ... by the order in which webs begin. */
-static void give_names(walk *w) {
+/* By the order in which the webs of a name begin. */
+static void give_numbers(walk *w) {
     for (uint32_t d = 0; d < w->ndefs; d++) {
         definition *web = &w->defs[web_of(w, d)];
-        if (web->given != NULL) continue;
-        int before = 0;
+        if (web->number != 0) continue;
+        uint32_t before = 0;
         for (uint32_t e = 0; e < w->ndefs; e++)
-            before += w->defs[e].given != NULL && strcmp(w->defs[e].name, web->name) == 0;
-        web->given =
-            before == 0 ? web->name : arena_printf(w->names, "%s.%d", web->name, before + 1);
-        if (web->given == NULL) w->failed = w->no_memory = true;
+            before += w->defs[e].number != 0 && strcmp(w->defs[e].name, web->name) == 0;
+        web->number = before + 1;
     }
 }
 
-static const char *given(walk *w, uint32_t d) { return w->defs[web_of(w, d - 1)].given; }
+static uint32_t given(walk *w, uint32_t d) { return w->defs[web_of(w, d - 1)].number - 1; }
 
-/* `x += 1` whose two x are different variables: `x.2 = x + 1`. */
+/* `x += 1` whose two x are different variables becomes an assignment: `x = x + 1`. */
 static bool split_update(walk *w, py_node *n, name_note note) {
-    py_node *read = ARENA_NEW(w->names, py_node), *sum = ARENA_NEW(w->names, py_node);
-    py_node **targets = ARENA_ARRAY(w->names, py_node *, 1);
+    py_node *read = ARENA_NEW(w->tree, py_node), *sum = ARENA_NEW(w->tree, py_node);
+    py_node **targets = ARENA_ARRAY(w->tree, py_node *, 1);
     if (read == NULL || sum == NULL || targets == NULL) return false;
     *read = *n->a;
-    read->name = given(w, note.seen);
+    read->web = given(w, note.seen);
     *sum = *n;
     sum->kind = PY_BIN_OP;
     sum->a = read;
@@ -268,31 +266,31 @@ static bool split_update(walk *w, py_node *n, name_note note) {
     return true;
 }
 
-static void rename_all(walk *w, py_node *n, bool apply) {
+static void number_all(walk *w, py_node *n, bool apply) {
     if (n == NULL) return;
     if (n->kind == PY_AUG_ASSIGN && n->a->kind == PY_NAME && n->a->note != NULL && apply) {
         name_note note = *(name_note *)n->a->note;
         n->a->note = NULL;
-        rename_all(w, n->b, apply);
+        number_all(w, n->b, apply);
         bool differ =
             note.made != 0 && note.seen != 0 && given(w, note.made) != given(w, note.seen);
         if (differ && !split_update(w, n, note)) w->no_memory = true;
         py_node *name = differ ? n->list.items[0] : n->a;
-        if (note.made != 0) name->name = given(w, note.made);
+        if (note.made != 0) name->web = given(w, note.made);
         return;
     }
     if ((n->kind == PY_NAME || n->kind == PY_ARG) && n->note != NULL) {
         name_note note = *(name_note *)n->note;
         uint32_t d = note.made != 0 ? note.made : note.seen;
         n->note = NULL;
-        if (apply && d != 0) n->name = given(w, d);
+        if (apply && d != 0) n->web = given(w, d);
     }
-    rename_all(w, n->a, apply);
-    rename_all(w, n->b, apply);
-    rename_all(w, n->c, apply);
-    for (uint32_t i = 0; i < n->list.count; i++) rename_all(w, n->list.items[i], apply);
-    for (uint32_t i = 0; i < n->list2.count; i++) rename_all(w, n->list2.items[i], apply);
-    for (uint32_t i = 0; i < n->list3.count; i++) rename_all(w, n->list3.items[i], apply);
+    number_all(w, n->a, apply);
+    number_all(w, n->b, apply);
+    number_all(w, n->c, apply);
+    for (uint32_t i = 0; i < n->list.count; i++) number_all(w, n->list.items[i], apply);
+    for (uint32_t i = 0; i < n->list2.count; i++) number_all(w, n->list2.items[i], apply);
+    for (uint32_t i = 0; i < n->list3.count; i++) number_all(w, n->list3.items[i], apply);
 }
 
 static uint32_t count_names(const py_node *n) {
@@ -311,7 +309,7 @@ static void parameters(walk *w, const py_list *list) {
 
 bool py_split_variables(py_node *function, arena *mem) {
     if (function->kind != PY_FUNCTION || function->a == NULL) return true;
-    walk w = {.names = mem, .capacity = count_names(function)};
+    walk w = {.tree = mem, .capacity = count_names(function)};
     w.words = (w.capacity + 63) / 64 + 1;
     arena_init(&w.mem);
     w.defs = ARENA_ARRAY(&w.mem, definition, w.capacity + 1);
@@ -327,11 +325,11 @@ bool py_split_variables(py_node *function, arena *mem) {
         parameters(&w, &args->list3);
         statements(&w, &function->list);
     }
-    if (!w.failed) give_names(&w);
+    if (!w.failed) give_numbers(&w);
     bool apply = !w.failed;
-    rename_all(&w, function->a, apply);
+    number_all(&w, function->a, apply);
     for (uint32_t i = 0; i < function->list.count; i++)
-        rename_all(&w, function->list.items[i], apply);
+        number_all(&w, function->list.items[i], apply);
     arena_deinit(&w.mem);
     return !w.no_memory;
 }

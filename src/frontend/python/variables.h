@@ -4,7 +4,8 @@
 
 #include "frontend/python/ast.h"
 
-/* Renames in a function's tree; new names lie in `mem`, the tree's own. False: no memory. */
+/* Numbers the names (`web`) in a function's tree; new nodes lie in `mem`, the tree's own. False: no
+ * memory. */
 bool py_split_variables(py_node *function, arena *mem);
 
 #endif

@@ -71,6 +71,7 @@ struct py_val {
 
 typedef struct py_var {
     const char *name;
+    uint32_t web;        /* of the name: py_node */
     const py_type *type; /* of all assignments */
     py_val val;          /* the current value */
     bool defined;        /* perhaps assigned on the way here */
@@ -155,8 +156,9 @@ bool py_fail_unknown(py_ctx *c, const py_node *n, const char *function); /* "num
 bool py_pass_failure(py_ctx *c, const py_node *at, simt_status status);  /* a host's failure */
 void *py_alloc(py_ctx *c, size_t bytes);
 #define PY_NEW(c, type, count) ((type *)py_alloc((c), sizeof(type) * (size_t)(count)))
-py_var *py_find_var(py_frame *f, const char *name); /* NULL: not a local variable */
-py_var *py_get_var(py_ctx *c, const char *name);    /* makes it */
+/* The variable that a Name, arg or FunctionDef names. */
+py_var *py_find_var(py_frame *f, const py_node *name); /* NULL: not a local variable */
+py_var *py_get_var(py_ctx *c, const py_node *name);    /* makes it */
 bool py_assign_var(py_ctx *c, const py_node *at, py_var *var, const py_val *val);
 /* The i-th positional parameter (ARG); after the last: *args. */
 const py_node *py_parameter(const py_function *fn, uint32_t i);
