@@ -81,9 +81,10 @@ TAIL = """
 - erfinv: a guess by w = -log(1 - x^2) (Giles, 2012), one step of Halley on erf or erfc.
 - tgamma, lgamma: up to 12 (float32) and 24 (float64) the recurrence to 1 / gamma(1 + t) = 1 +
   t (1 - t) Q(t), beyond Stirling's series, all as sums of two numbers; lgamma near 1 and 2 from
-  what gamma differs from 1 by. Negative numbers by reflection, scalar; lgamma in float64 is right
-  there to 2 ulp of max(1, |result|), not relative to the result at its zeros (the table is for
-  x > 0).
+  what gamma differs from 1 by. Negative numbers by reflection, scalar, all factors as two numbers.
+  lgamma below 0 has two zeros between each two integers from -2 on: in float64 the error there is
+  absolute, at most 1.5 ulp of max(1/4, |result|), about 8e-17 (float32, computed in float64, is
+  relatively right everywhere). CUDA states 4 ulp outside (-11.0001, -2.2637) and larger inside.
 - pow: log x as a sum of two numbers, times y, exp of a sum of two numbers; C99's table of special
   values by selects.
 - Philox 4x32-10 (Salmon and others, SC11), checked against the published known answers. Counter =

@@ -21,12 +21,15 @@ static double uniform(double low, double high) {
     return low + (high - low) * (double)(state >> 11) * 0x1p-53;
 }
 
-static double ulp_error(double got, __float128 want) {
+// in ulp of the reference, or of 2^(least - 1) where that is larger
+static double ulp_error_from(int least, double got, __float128 want) {
     int e;
     frexpq(want, &e);
     if (e > 1024) return 0; // borders are the tests' business
-    return (double)(fabsq((__float128)got - want) / ldexpq(1, (e < -1021 ? -1021 : e) - 53));
+    return (double)(fabsq((__float128)got - want) / ldexpq(1, (e < least ? least : e) - 53));
 }
+
+static double ulp_error(double got, __float128 want) { return ulp_error_from(-1021, got, want); }
 
 // what libquadmath lacks
 static __float128 two_to(__float128 x) { return powq(2, x); }
@@ -85,6 +88,20 @@ static void search_pow(long points, double low, double high) {
     printf("pow %g %g %.4f %a %a\n", low, high, most, at_x, at_y);
 }
 
+// negative numbers: near its zeros in ulp of 1/4; some points near the integers
+static void search_lgamma(long points, double low, double high) {
+    double most = 0, where = 0;
+    for (long i = 0; i < points; i++) {
+        double x = uniform(low, high);
+        x = i % 4 ? x : rint(x) + uniform(-1, 1) * exp2(uniform(-40, 0));
+        if (x == rint(x) || x > 0) continue;
+        double e = ulp_error_from(-1, dev_lgamma_f64(x), logq(fabsq(tgammaq(x))));
+        where = e > most ? x : where;
+        most = e > most ? e : most;
+    }
+    printf("lgamma %g %g %.4f %a\n", low, high, most, where);
+}
+
 int main(int count, char **words) {
     long points = count > 1 ? atol(words[1]) : 100000;
     SEARCH(exp, -745, 709.7);
@@ -125,6 +142,9 @@ int main(int count, char **words) {
     SEARCH(lgamma, 1.99, 2.01);
     SEARCH(lgamma, 0.99, 1.01);
     SEARCH(lgamma, 24, 1e5);
+    search_lgamma(points, -3, 0);
+    search_lgamma(points, -24, -3);
+    search_lgamma(points, -170, -24);
     SEARCH(erfinv, -1, 1);
     SEARCH(erfinv, 0.6, 0.8);
     SEARCH(erfinv, 0.999, 1);

@@ -129,32 +129,50 @@ DEV_FN double dev_tgamma_fast_f64(double x) {
     return x < 24.0 ? near : far;
 }
 
+// a sin(pi a) as result + *low
+static inline double dev_gamma_sine_f64(double a, double *low) {
+    double sl;
+    double s = dev_trig_pi_sum_f64(a, 0, &sl);
+    double d = a * s;
+    double dl = dev_fma_f64(a, sl, dev_fma_f64(a, s, -d));
+    double h = d + dl;
+    *low = dl - (h - d);
+    return h;
+}
+
+// gamma(-a) = -pi / (a sin(pi a) gamma(a)) as result + *low, 2^-60 <= a < 24
+static inline double dev_gamma_reflected_f64(double a, double *low) {
+    double t, ql, g, gl, pl, e, el, vl, dl;
+    double d = dev_gamma_sine_f64(a, &dl);
+    dev_gamma_poly_f64(a, &t, &ql, &g, &gl);
+    double p = dev_gamma_near_f64(a, g, gl, &pl, &e, &el);
+    double v = dev_gamma_quotient_f64(p, pl, e, el, &vl);
+    double h = d * v;
+    double hl = dev_fma_f64(d, v, -h) + dev_fma_f64(d, vl, dl * v);
+    return dev_gamma_quotient_f64(-0x1.921fb54442d18p+1, -0x1.1a62633145c07p-53, h, hl, low);
+}
+
 static inline double dev_tgamma_slow_f64(double x) {
     if (x == 0.0) return 1.0 / x;
-    double a = -x;
+    double a = -x, low;
     if (!(a < DEV_INF_F64) || dev_floor_f64(a) == a) return x == x ? DEV_NAN_F64 : x;
-    // -pi / (a sin(pi a) gamma(a))
-    double s = dev_sinpi_f64(a);
-    double d = a * s;
-    double dl = dev_fma_f64(a, s, -d);
     if (a < 0x1p-60) return 1.0 / x;
     if (a < 24.0) {
-        double t, ql, g, gl, pl, e, el, low;
-        dev_gamma_poly_f64(a, &t, &ql, &g, &gl);
-        double p = dev_gamma_near_f64(a, g, gl, &pl, &e, &el);
-        double v = dev_gamma_quotient_f64(p, pl, e, el, &low);
-        double h = d * v;
-        double hl = dev_fma_f64(d, v, -h) + dev_fma_f64(d, low, dl * v);
-        double y = -0x1.921fb54442d18p+1 / h;
-        return y + (dev_fma_f64(-y, h, -0x1.921fb54442d18p+1) -
-                    dev_fma_f64(y, hl, 0x1.1a62633145c07p-53)) /
-                       h;
+        double y = dev_gamma_reflected_f64(a, &low);
+        return y + low;
     }
-    if (a > 190.0) return dev_copysign_f64(0.0, -s);
-    double low;
+    double dl, yl, rl, c;
+    double d = dev_gamma_sine_f64(a, &dl);
+    if (a > 190.0) return dev_copysign_f64(0.0, -d);
+    double y = dev_gamma_quotient_f64(-0x1.921fb54442d18p+1, -0x1.1a62633145c07p-53, d, dl, &yl);
     double l = dev_stirling_f64(a, &low);
-    double half = dev_exp_pair_f64(-0.5 * l, -0.5 * low); // its square may be denormal
-    return -0x1.921fb54442d18p+1 / d * half * half;
+    uint64_t k;
+    double r = dev_exp_reduce_f64(-l, -low, &rl, &k);
+    double s = dev_exp_sum_f64(r, rl, &c);
+    double h = y * s;
+    double hl = dev_fma_f64(y, c, dev_fma_f64(yl, s, dev_fma_f64(y, s, -h)));
+    uint64_t half = k >> 1; // the power of two last: the result may be denormal
+    return (h + hl) * dev_f64_bits(half << 52) * dev_f64_bits((k - half) << 52);
 }
 
 // 1 if the fast form holds
@@ -226,12 +244,25 @@ DEV_FN double dev_lgamma_fast_f64(double x) {
 }
 
 static inline double dev_lgamma_slow_f64(double x) {
-    double a = -x;
+    double a = -x, low;
     if (!(a < DEV_INF_F64) || dev_floor_f64(a) == a) return x == x ? DEV_INF_F64 : x;
     if (a < 0x1p-60) return -dev_log_f64(a);
-    // log(pi / (a |sin(pi a)|)) - log gamma(a)
-    double s = dev_abs_f64(dev_sinpi_f64(a));
-    return dev_log_f64(0x1.921fb54442d18p+1 / (a * s)) - dev_lgamma_fast_f64(a);
+    if (a < 24.0) { // all zeros are here: one logarithm, of gamma as two numbers
+        double y = dev_gamma_reflected_f64(a, &low);
+        double u = dev_abs_f64(y);
+        double ul = y < 0.0 ? -low : low;
+        return dev_log_two_f64(u, ul, u - 1.0, ul, 0.0);
+    }
+    // log pi - log(a |sin(pi a)|) - log gamma(a), the last the largest
+    double dl, ml;
+    double d = dev_gamma_sine_f64(a, &dl);
+    double m = dev_log_pair_f64(dev_abs_f64(d), &ml);
+    double l = dev_stirling_f64(a, &low);
+    double t = l + m;
+    double tl = (m - (t - l)) + (ml + dl / d) + low;
+    double v = 0x1.250d048e7a1bdp+0 - t;
+    double vl = 0x1.250d048e7a1bdp+0 - (v + t);
+    return v + (vl + (0x1.7abf2ad8d5088p-57 - tl));
 }
 
 DEV_FN double dev_lgamma_f64(double x) {
