@@ -114,6 +114,29 @@ static PyObject *method_round_(PyObject *self, PyObject *unused) {
     return unary_inplace(OP_RINT, self);
 }
 
+/* polygamma(n, input): the derivatives of digamma up to the first */
+static PyObject *polygamma(PyObject *order, PyObject *input) {
+    int64_t n;
+    if (!tensor_int_arg(order, 0, &n)) return NULL;
+    if (n < 0 || n > 1) {
+        PyErr_Format(n < 0 ? PyExc_RuntimeError : PyExc_NotImplementedError,
+                     n < 0 ? "polygamma(n, x) does not support negative n."
+                           : "polygamma(n, x) with n > 1 is not in simt yet");
+        return NULL;
+    }
+    return unary(n == 0 ? OP_DIGAMMA : OP_TRIGAMMA, input, "polygamma");
+}
+static PyObject *op_polygamma(PyObject **v) { return polygamma(v[1], v[0]); }
+TENSOR_SIGNATURE(polygamma, 2, 2, "input", "n")
+TENSOR_METHOD(polygamma, op_polygamma)
+static PyObject *function_polygamma(PyObject *module, PyObject *const *args, Py_ssize_t n,
+                                    PyObject *kw) {
+    PyObject *v[TENSOR_MAX_ARGS] = {NULL};
+    static const char *const names[] = {"n", "input", NULL};
+    static const tensor_signature signature = {"polygamma", 2, 2, names};
+    return tensor_parse(&signature, 0, args, n, kw, v) ? polygamma(v[0], v[1]) : NULL;
+}
+
 static PyObject *op_bitwise_not(PyObject **v) {
     SELF(v, "bitwise_not");
     if (dtype_is_float(self->a->dt)) {
@@ -546,6 +569,7 @@ PyMethodDef tensor_math_methods[] = {
             BINARY_OPS(X)
 #undef X
                 METHOD_ENTRY(round),
+    METHOD_ENTRY(polygamma),
     {"round_", method_round_, METH_NOARGS, NULL},
     METHOD_ENTRY(bitwise_not),
     METHOD_ENTRY(add),
@@ -589,6 +613,7 @@ PyMethodDef tensor_math_functions[] = {
             BINARY_OPS(X)
 #undef X
                 FUNCTION_ENTRY(round),
+    FUNCTION_ENTRY(polygamma),
     FUNCTION_ENTRY(bitwise_not),
     FUNCTION_ENTRY(add),
     FUNCTION_ENTRY(sub),

@@ -58,6 +58,7 @@ static const char *const node_names[ARRAY_OP_COUNT] = {
     [OP_ERFINV] = "ErfinvBackward0",
     [OP_LGAMMA] = "LgammaBackward0",
     [OP_DIGAMMA] = "DigammaBackward0",
+    [OP_TRIGAMMA] = "PolygammaBackward0",
     [OP_NEXTAFTER] = "NextafterBackward0",
     [OP_FREXP_FRACTION] = "FrexpBackward0",
     [OP_FLOOR] = "FloorBackward0",

@@ -422,6 +422,22 @@ static ir_value *emit_random(ir_builder *b, const graph_node *node, const emit_e
     return emit_cast(b, v, made, node->out.dt);
 }
 
+/* The neighbours of 16-bit floats are not those of f32: one step of their bits (devlib/scale.h). */
+static ir_value *half_nextafter(ir_builder *b, dtype dt, ir_value *x, ir_value *y) {
+    ir_value *u = ir_cast(b, IR_BITCAST, IR_I16, x), *v = ir_cast(b, IR_BITCAST, IR_I16, y);
+    ir_value *one = ir_const_int(b, IR_I16, 1), *zero = number(b, DT_F32, 0);
+    x = emit_cast(b, x, dt, DT_F32);
+    y = emit_cast(b, y, dt, DT_F32);
+    ir_value *away = ir_binary(b, IR_EQ, ir_binary(b, IR_FLT, x, y), ir_binary(b, IR_FLT, zero, x));
+    ir_value *r = ir_select(b, away, ir_binary(b, IR_ADD, u, one), ir_binary(b, IR_SUB, u, one));
+    ir_value *sign = ir_binary(b, IR_AND, v, ir_const_int(b, IR_I16, INT16_MIN));
+    r = ir_select(b, ir_binary(b, IR_FEQ, x, zero), ir_binary(b, IR_OR, sign, one), r);
+    r = ir_select(b, ir_binary(b, IR_FEQ, x, y), u, r); /* NumPy: not -0 on the way from 0 to -0 */
+    r = ir_select(b, ir_binary(b, IR_FNE, x, x), u, r);
+    r = ir_select(b, ir_binary(b, IR_FNE, y, y), v, r);
+    return ir_cast(b, IR_BITCAST, emit_type(dt), r);
+}
+
 ir_value *emit_elementwise(ir_builder *b, arena *mem, const graph_node *node,
                            const emit_element *e) {
     dtype dt = node->compute, out = node->out.dt;
@@ -437,6 +453,7 @@ ir_value *emit_elementwise(ir_builder *b, arena *mem, const graph_node *node,
     }
     bool half = dtype_is_float(dt) && dtype_bytes(dt) == 2;
     dtype work = half ? DT_F32 : dt;
+    if (half && node->op == OP_NEXTAFTER) return half_nextafter(b, dt, e->args[0], e->args[1]);
     typed args[3];
     for (int i = 0; i < node->nin; i++) {
         dtype given = node->op == OP_WHERE && i == 0 ? DT_BOOL : dt;

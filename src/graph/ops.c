@@ -165,8 +165,6 @@ simt_status graph_dtypes(array_op op, graph_face face, const graph_type *in, int
             dt = promote_as_floats(in, count);
         else
             dt = to_float(dt, face, default_float);
-        /* 16-bit floats are computed in f32, where their neighbours are others */
-        if (op == OP_NEXTAFTER && dtype_bytes(dt) == 2) return unsupported(op, face, in, nin);
         break;
     case 'C':
     case 'T':

@@ -75,6 +75,46 @@ def test_parts_of_numbers():
         torch.frexp(torch.tensor([1]))
 
 
+def test_polygamma():
+    x = SMALL + 0.01
+    for n in (0, 1):
+        want = [float(mp.polygamma(n, v)) for v in x]
+        got = torch.polygamma(n, torch.tensor(x, dtype=F64))
+        np.testing.assert_allclose(got.numpy(), want, rtol=4e-14)
+        single = torch.tensor(x, dtype=torch.float32)
+        want = [float(mp.polygamma(n, v)) for v in single.tolist()]
+        np.testing.assert_allclose(single.polygamma(n).numpy(), want, rtol=3e-5)
+    far = torch.tensor([1e-200, 1e-8, 1e5, 1e300, float("inf"), 0.0, -2.0], dtype=F64)
+    want = [float("inf"), 1e16, 1.000005000016667e-5, 1e-300, 0.0, float("inf"), float("inf")]
+    np.testing.assert_allclose(torch.polygamma(1, far).numpy(), want, rtol=1e-14)
+    with pytest.raises(RuntimeError, match="negative n"):
+        torch.polygamma(-1, far)
+    with pytest.raises(NotImplementedError):
+        torch.polygamma(2, far)
+
+
+def test_gradient_of_digamma_is_trigamma():
+    x = torch.tensor([0.3, 1.0, 2.5, 30.0, -1.3], dtype=F64, requires_grad=True)
+    torch.digamma(x).sum().backward()
+    want = [float(mp.polygamma(1, v)) for v in x.tolist()]
+    np.testing.assert_allclose(x.grad.numpy(), want, rtol=1e-13)
+    torch.lgamma(x).sum().backward(create_graph=True)
+
+
+def test_nextafter_of_16_bit_floats():
+    """Every float16 towards both sides against NumPy; bfloat16 is the upper half of float32."""
+    x = np.arange(2**16, dtype=np.uint16).view(np.float16)
+    for y in (np.inf, -np.inf, 0.0, -0.0, 1.0, np.nan):
+        with np.errstate(over="ignore"):
+            want = np.nextafter(x, np.float16(y))
+        got = torch.nextafter(torch.from_numpy(x), torch.tensor(y, dtype=torch.float16)).numpy()
+        assert (
+            (got.view(np.uint16) == want.view(np.uint16)) | np.isnan(want) & np.isnan(got)
+        ).all()
+    a, b = torch.tensor([1.0, -1.0, 0.0]).bfloat16(), torch.tensor([2.0, 0.0, -1.0]).bfloat16()
+    assert torch.nextafter(a, b).tolist() == [1 + 2**-7, -1 + 2**-8, -(2.0**-133)]
+
+
 def test_gradient_of_lgamma_is_digamma():
     x = torch.tensor([0.3, 1.0, 2.5, 30.0, -1.3], dtype=F64, requires_grad=True)
     y = torch.lgamma(x)
