@@ -12,6 +12,8 @@
 #ifndef SIMT_BASE_CODE_H
 #define SIMT_BASE_CODE_H
 
+#include "base/source.h"
+
 #include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -23,12 +25,13 @@ typedef enum code_result { CODE_DONE, CODE_YIELD, CODE_FAULT, CODE_STUCK } code_
 typedef struct code_fault {
     bool set;
     uint32_t number;   /* imm of the IR's fault instruction */
-    uint32_t line;     /* of the user's source */
+    source_pos pos;    /* in the user's source */
     uint64_t block;    /* flat block number */
     uint32_t thread;   /* flat thread number in the block */
     int64_t values[4]; /* operands of the fault instruction */
     /* not of the fault: where the code last yielded or got stuck */
-    uint32_t at_line, at_thread;
+    source_pos at;
+    uint32_t at_thread;
     const char *at_what; /* "loop", or the operation that waits; static */
 } code_fault;
 
@@ -65,7 +68,8 @@ struct code {
     bool meets; /* uses launch->meeting */
     uint64_t
         cost_per_block; /* rough ns, for the choice between one thread and the pool; 0 unknown */
-    const char *name, *file; /* owned by the code */
+    const char *name, *file;  /* owned by the code, as are */
+    const source_call *calls; /* what was called inside: source_pos.call */
 };
 
 #endif

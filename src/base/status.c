@@ -24,8 +24,7 @@ simt_status status_fail(simt_status code, const char *format, ...) {
     va_end(args);
     current.code = code;
     memcpy(current.text, text, sizeof text);
-    current.file[0] = '\0';
-    current.line = current.column = 0;
+    status_set_position(NULL, 0, 0);
     return code;
 }
 
@@ -33,6 +32,39 @@ void status_set_position(const char *file, int line, int column) {
     snprintf(current.file, sizeof current.file, "%s", file ? file : "");
     current.line = line;
     current.column = column;
+    current.function[0] = '\0';
+    current.ncallers = 0;
+}
+
+void status_set_called(const char *function, const char *file, int line, int column) {
+    status_set_position(file, line, column);
+    snprintf(current.function, sizeof current.function, "%s", function);
+}
+
+void status_add_caller(const char *function, const char *file, int line, int column) {
+    int i = current.ncallers < STATUS_CALLERS ? current.ncallers : STATUS_CALLERS - 1;
+    status_caller *c = &current.callers[i];
+    snprintf(c->function, sizeof c->function, "%s", function);
+    snprintf(c->file, sizeof c->file, "%s", file);
+    c->line = line;
+    c->column = column;
+    current.ncallers++;
+}
+
+void status_set_source(const char *function, const char *file, const source_call *calls,
+                       source_pos at) {
+    if (at.call == 0) {
+        status_set_position(file, (int)at.line, at.column);
+        return;
+    }
+    const source_call *in = &calls[at.call - 1];
+    status_set_called(in->function, in->file, (int)at.line, at.column);
+    for (source_pos up = in->at;; up = in->at) {
+        in = up.call != 0 ? &calls[up.call - 1] : NULL;
+        status_add_caller(in != NULL ? in->function : function, in != NULL ? in->file : file,
+                          (int)up.line, up.column);
+        if (in == NULL) return;
+    }
 }
 
 void status_prefix(const char *format, ...) {

@@ -9,6 +9,8 @@
 #ifndef SIMT_BASE_STATUS_H
 #define SIMT_BASE_STATUS_H
 
+#include "base/source.h"
+
 #include <stdarg.h>
 #include <stdbool.h>
 
@@ -20,11 +22,22 @@ typedef enum simt_status {
     SIMT_STATUS_COUNT
 } simt_status;
 
+/* A call on the way to the position. */
+typedef struct status_caller {
+    char function[64], file[240]; /* where the call stands */
+    int line, column;
+} status_caller;
+
+enum { STATUS_CALLERS = 6 };
+
 typedef struct simt_diag {
     simt_status code;
-    char text[1000];  /* English, UTF-8, no newline at the end */
-    char file[240];   /* the user's source file, or "" */
-    int line, column; /* from 1; 0 when unknown */
+    char text[1000];   /* English, UTF-8, no newline at the end */
+    char file[240];    /* the user's source file, or "" */
+    int line, column;  /* from 1; 0 when unknown */
+    char function[64]; /* in which the position is, when others have called it; else "" */
+    int ncallers;      /* all of them; of those that find no room the outermost is kept, last */
+    status_caller callers[STATUS_CALLERS]; /* the innermost first */
 } simt_diag;
 
 /* Records the failure and returns `code`, so that a caller writes `return status_fail(...)`. */
@@ -32,6 +45,12 @@ simt_status status_fail(simt_status code, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* Adds the user's position to the recorded failure. */
 void status_set_position(const char *file, int line, int column);
+/* The same in `function`, which was called inside others: add the callers, the innermost first. */
+void status_set_called(const char *function, const char *file, int line, int column);
+void status_add_caller(const char *function, const char *file, int line, int column);
+/* All of it, for a position in the code of a function with its table of calls. */
+void status_set_source(const char *function, const char *file, const source_call *calls,
+                       source_pos at);
 /* Puts text in front of the recorded text ("argument 2: ..."). */
 void status_prefix(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* The calling thread's diagnostic; valid until its next failure. */

@@ -29,9 +29,9 @@ const py_function *kernel_function_as_written(PyObject *function);
  * under the column when they are known (simt.numba.core.errors.TypingError for SIMT_ERR_TYPING).
  * Returns NULL. */
 PyObject *kernel_raise(void);
-/* "at file:line:column" (column 0: left out) and `more`, then the source line and a caret; new
- * reference or NULL. */
-PyObject *kernel_place(const char *file, int line, int column, const char *more);
+/* "at file:line:column" (column 0: left out) of the diagnostic and `more`, then the source line and a
+ * caret; below, the same for each caller. New reference or NULL. */
+PyObject *kernel_place(const simt_diag *diag, const char *more);
 
 /* ---- kernel_host.c ---- */
 

@@ -50,20 +50,38 @@ static bool add_line(PyObject *line, int column, strbuf *out) {
     return text != NULL;
 }
 
-/* "at file:line:column", `more`, the line, the caret. */
-static void add_place(const char *file, int line, int column, const char *more, strbuf *out) {
-    strbuf_printf(out, binding_in_chinese() ? "位置: %s:%d" : "at %s:%d", file, line);
+/* `what`, "file:line:column", " in " and the function's name, `more`, the line, the caret. */
+static void add_place(const char *what, const char *file, int line, int column, const char *in,
+                      const char *function, const char *more, strbuf *out) {
+    strbuf_printf(out, "%s%s:%d", what, file, line);
     if (column > 0) strbuf_printf(out, ":%d", column);
+    if (function[0]) strbuf_printf(out, "%s%s", in, function);
     strbuf_puts(out, more);
     PyObject *source = line_of_file(file, line);
     if (source && !add_line(source, column, out)) PyErr_Clear();
     Py_XDECREF(source);
 }
 
-PyObject *kernel_place(const char *file, int line, int column, const char *more) {
+/* The diagnostic's place, and below how it was reached, up to the kernel. */
+static void add_places(const simt_diag *d, const char *more, strbuf *out) {
+    bool zh = binding_in_chinese();
+    const char *in = zh ? ", 在函数 " : " in ", *in_kernel = zh ? ", 在内核 " : " in kernel ";
+    add_place(zh ? "位置: " : "at ", d->file, d->line, d->column, in, d->function, more, out);
+    int n = d->ncallers < STATUS_CALLERS ? d->ncallers : STATUS_CALLERS;
+    for (int i = 0; i < n; i++) {
+        const status_caller *c = &d->callers[i];
+        if (i == n - 1 && d->ncallers > n)
+            strbuf_printf(out, zh ? "\n... 还有 %d 层调用" : "\n... %d more calls",
+                          d->ncallers - n);
+        add_place(zh ? "\n调用处: " : "\ncalled from ", c->file, c->line, c->column,
+                  i == n - 1 ? in_kernel : in, c->function, "", out);
+    }
+}
+
+PyObject *kernel_place(const simt_diag *diag, const char *more) {
     strbuf out;
     strbuf_init(&out);
-    add_place(file, line, column, more, &out);
+    add_places(diag, more, &out);
     PyObject *text =
         out.failed ? PyErr_NoMemory()
                    : PyUnicode_DecodeUTF8(strbuf_text(&out), (Py_ssize_t)out.length, "replace");
@@ -86,7 +104,7 @@ PyObject *kernel_raise(void) {
     simt_diag diag = *status_get(); /* what is imported below may record failures of its own */
     strbuf place;
     strbuf_init(&place);
-    if (diag.file[0] && diag.line > 0) add_place(diag.file, diag.line, diag.column, "", &place);
+    if (diag.file[0] && diag.line > 0) add_places(&diag, "", &place);
     PyObject *type = diag.code == SIMT_ERR_TYPING ? typing_error()
                                                   : Py_NewRef(binding_exception_type(diag.code));
     if (place.failed)

@@ -16,8 +16,9 @@ static void place_text(uint64_t flat, const int64_t box[3], char *text, size_t s
              (unsigned long long)(flat / x % y), (unsigned long long)(flat / x / y));
 }
 
-/* "at program.py:8:5, block (0, 0, 0), thread (12, 0, 0)", the source line, a caret. New reference. */
-static PyObject *where_text(const py_fault *f, uint32_t line, const code_fault *fault,
+/* "at program.py:8:5, block (0, 0, 0), thread (12, 0, 0)", the source line, a caret, the callers. New
+ * reference. */
+static PyObject *where_text(const code *c, const py_fault *f, const code_fault *fault,
                             const int64_t grid[3], const uint32_t block[3]) {
     char b[80], t[80];
     const int64_t box[3] = {block[0], block[1], block[2]};
@@ -25,7 +26,8 @@ static PyObject *where_text(const py_fault *f, uint32_t line, const code_fault *
     place_text(fault->thread, box, t, sizeof t);
     char more[200];
     snprintf(more, sizeof more, ", block %s, thread %s", b, t);
-    return kernel_place(f && f->file ? f->file : "?", (int)line, f ? (int)f->pos.column : 0, more);
+    status_set_source(c->name, c->file, c->calls, f && f->pos.line ? f->pos : fault->pos);
+    return kernel_place(status_get(), more);
 }
 
 /* The launched array that a fault names, or NULL: the first one inside that argument. */
@@ -91,12 +93,12 @@ static PyObject *fault_text(const py_fault *f, const kernel_names *names, const 
     }
 }
 
-void kernel_raise_fault(const py_kernel *k, const kernel_names *names, const code_fault *fault,
-                        const int64_t grid[3], const uint32_t block[3], const kernel_args *args) {
+void kernel_raise_fault(const py_kernel *k, const code *c, const kernel_names *names,
+                        const code_fault *fault, const int64_t grid[3], const uint32_t block[3],
+                        const kernel_args *args) {
     const py_fault *f = fault->number < k->nfaults ? &k->faults[fault->number] : NULL;
-    uint32_t line = f && f->pos.line ? f->pos.line : fault->line;
     PyObject *what = fault_text(f, names, fault, args);
-    PyObject *where = what ? where_text(f, line, fault, grid, block) : NULL;
+    PyObject *where = what ? where_text(c, f, fault, grid, block) : NULL;
     PyObject *whole = where ? PyUnicode_FromFormat("%U\n%U", what, where) : NULL;
     if (whole) {
         PyObject *type = !f                                  ? PyExc_RuntimeError

@@ -324,7 +324,7 @@ static bool run(const configured *c, const entry *e, kernel_args *k, const kerne
         Py_END_ALLOW_THREADS kernel_args_finish(k, e->kernel->writes);
         ok = status == SIMT_OK || (kernel_raise(), false);
         if (ok && fault.set) {
-            kernel_raise_fault(e->kernel, names, &fault, c->grid, e->block, k);
+            kernel_raise_fault(e->kernel, e->code->code, names, &fault, c->grid, e->block, k);
             ok = false;
         }
         if (buffer) {

@@ -49,9 +49,10 @@ void kernel_args_release(kernel_args *k);
 /* "argument 2 ('x')" */
 void kernel_argument_text(const kernel_names *names, int argument, char *text, size_t size);
 
-/* Raises the exception of a fault. */
-void kernel_raise_fault(const py_kernel *k, const kernel_names *names, const code_fault *fault,
-                        const int64_t grid[3], const uint32_t block[3], const kernel_args *args);
+/* Raises the exception of a fault in c, which was compiled from k. */
+void kernel_raise_fault(const py_kernel *k, const code *c, const kernel_names *names,
+                        const code_fault *fault, const int64_t grid[3], const uint32_t block[3],
+                        const kernel_args *args);
 /* Writes the records of a print buffer to sys.stdout, by block and thread. */
 bool kernel_flush_prints(const py_kernel *k, const void *buffer);
 

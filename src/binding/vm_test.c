@@ -97,7 +97,7 @@ static bool read_arguments(const ir_func *f, PyObject *args, arguments *a) {
 static PyObject *raise_fault(const code *c, const code_fault *f) {
     PyErr_Format(PyExc_IndexError,
                  "kernel %s: fault %u, line %u, block %llu, thread %u, values %lld %lld %lld %lld",
-                 c->name, f->number, f->line, (unsigned long long)f->block, f->thread,
+                 c->name, f->number, f->pos.line, (unsigned long long)f->block, f->thread,
                  (long long)f->values[0], (long long)f->values[1], (long long)f->values[2],
                  (long long)f->values[3]);
     return NULL;

@@ -119,6 +119,23 @@ ir_value *ir_func_add_params(ir_func *f, const ir_type *types, const char *const
 
 /* ---- instructions ---- */
 
+uint16_t ir_func_add_call(ir_func *f, const char *function, const char *file, source_pos at) {
+    if (f->ncalls == SOURCE_MOST_CALLS) return 0;
+    if (f->ncalls == f->call_capacity) {
+        uint32_t capacity = f->call_capacity * 2 + 8;
+        source_call *grown = ARENA_ARRAY(&f->mem, source_call, capacity);
+        if (grown == NULL) return f->failed = true, 0;
+        if (f->ncalls > 0) memcpy(grown, f->calls, f->ncalls * sizeof *grown);
+        f->calls = grown;
+        f->call_capacity = capacity;
+    }
+    source_call *call = &f->calls[f->ncalls];
+    *call = (source_call){
+        .function = arena_strdup(&f->mem, function), .file = arena_strdup(&f->mem, file), .at = at};
+    if (call->function == NULL || call->file == NULL) return f->failed = true, 0;
+    return (uint16_t)++f->ncalls;
+}
+
 ir_builder ir_builder_at_end(ir_func *f, ir_region *region) {
     return (ir_builder){.f = f, .at = region};
 }

@@ -108,10 +108,6 @@ extern const char *const ir_special_names[IR_SPECIAL_COUNT],
 #define IR_MEM(order, scope) ((uint64_t)(order) | (uint64_t)(scope) << 8)
 #define IR_MEM_ORDER(imm)    ((ir_order)((imm)&255))
 
-typedef struct ir_pos {
-    uint32_t line, column; /* from 1; 0 unknown. The file is the function's. */
-} ir_pos;
-
 typedef struct ir_inst ir_inst;
 typedef struct ir_region ir_region;
 
@@ -133,7 +129,7 @@ struct ir_inst {
     uint64_t imm;      /* constant bits, ir_special, ir_mem, bytes, fault number */
     ir_region *regions[2];
     ir_inst *label; /* br, continue: the construct they name */
-    ir_pos pos;
+    source_pos pos;
     ir_inst *prev, *next;
     ir_region *parent;
     void *note; /* a pass's own */
@@ -150,6 +146,8 @@ typedef struct ir_func {
     arena mem;
     const char *name, *file; /* file: the user's source, or "" */
     ir_region body;
+    source_call *calls; /* of functions whose code was put inside */
+    uint32_t ncalls, call_capacity;
     uint32_t next_id; /* ids given so far */
     bool failed;      /* out of memory while building: the builder goes on with dummies */
 } ir_func;
@@ -163,12 +161,15 @@ ir_value *ir_func_add_params(ir_func *f, const ir_type *types, const char *const
 /* One more; earlier ones may move: take their addresses when all are there. */
 ir_value *ir_func_add_param(ir_func *f, ir_type type, const char *name);
 
+/* A call of a function whose code is put inside, for positions: its number, from 1. 0: too many. */
+uint16_t ir_func_add_call(ir_func *f, const char *function, const char *file, source_pos at);
+
 /* ---- building: a cursor that appends at the end of a region ---- */
 typedef struct ir_builder {
     ir_func *f;
     ir_region *at;
     ir_inst *before; /* insert before this instruction, or NULL: at the end */
-    ir_pos pos;      /* given to what is added */
+    source_pos pos;  /* given to what is added */
 } ir_builder;
 
 ir_builder ir_builder_at_end(ir_func *f, ir_region *region);

@@ -265,14 +265,24 @@ static void construct(parsing *p, ir_builder *b, ir_op op, const ir_type *result
     *made = inst;
 }
 
-static void position(parsing *p, ir_inst *inst) {
+static uint32_t number_up_to(parsing *p, uint32_t most) {
+    const char *start = (skip_space(p), p->at);
+    uint64_t number = decimal(p);
+    if (number > most) fail_at(p, start, "the number is too large");
+    return (uint32_t)number;
+}
+
+static source_pos position(parsing *p) {
+    source_pos at = {0};
     const char *c = p->at;
     while (*c == ' ') c++;
-    if (*c != '@') return;
+    if (*c != '@') return at;
     p->at = c + 1;
-    inst->pos.line = (uint32_t)decimal(p);
+    at.line = number_up_to(p, UINT32_MAX);
     expect(p, ":");
-    inst->pos.column = (uint32_t)decimal(p);
+    at.column = (uint16_t)number_up_to(p, SOURCE_MOST_COLUMNS);
+    if (take(p, "in")) at.call = (uint16_t)number_up_to(p, p->f->ncalls);
+    return at;
 }
 
 static void instruction(parsing *p, ir_region *at, int depth) {
@@ -311,7 +321,7 @@ static void instruction(parsing *p, ir_region *at, int depth) {
     }
     for (unsigned i = 0; i < nresults; i++)
         define(p, results[i].at, results[i].number, &inst->results[i]);
-    position(p, inst);
+    inst->pos = position(p);
 }
 
 static void region(parsing *p, ir_region *at, int depth) {
@@ -319,6 +329,27 @@ static void region(parsing *p, ir_region *at, int depth) {
         skip_space(p);
         if (!*p->at) fail(p, "the text ends inside a region");
         instruction(p, at, depth);
+    }
+}
+
+static const char *file(parsing *p) {
+    if (!take(p, "file")) return "";
+    expect(p, "\"");
+    const char *start = p->at, *end = strchr(start, '"');
+    if (!end) fail(p, "the file's name does not end");
+    p->at = end + 1;
+    const char *name = arena_printf(&p->f->mem, "%.*s", (int)(end - start), start);
+    if (!name) fail(p, "out of memory");
+    return name;
+}
+
+static void calls(parsing *p) {
+    while (take(p, "call")) {
+        char name[200];
+        expect(p, "@");
+        word(p, name, sizeof name);
+        const char *of = file(p);
+        if (!ir_func_add_call(p->f, name, of, position(p))) fail(p, "too many calls");
     }
 }
 
@@ -345,14 +376,8 @@ static void header(parsing *p) {
     if (p->f->failed) fail(p, "out of memory");
     for (unsigned i = 0; i < count; i++)
         define(p, params[i].at, params[i].number, &p->f->body.params[i]);
-    if (take(p, "file")) {
-        expect(p, "\"");
-        const char *end = strchr(p->at, '"');
-        if (!end) fail(p, "the file's name does not end");
-        p->f->file = arena_printf(&p->f->mem, "%.*s", (int)(end - p->at), p->at);
-        if (!p->f->file) fail(p, "out of memory");
-        p->at = end + 1;
-    }
+    p->f->file = file(p);
+    calls(p);
 }
 
 simt_status ir_parse(const char *text, ir_func **out) {

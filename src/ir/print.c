@@ -4,9 +4,13 @@
  *     %2: i64 = const 4607182418800017408            constants: the bits, unsigned decimal
  *     %3: i32 = special tid.x
  *     %4: i1 = lt.u %1, %2 @12:3                      position: line:column
+ *     %4: i1 = lt.u %1, %2 @5:9 in 1                  in the first of the header's calls
  *     %5: f32 = load volatile.block %0                memory order and scope unless plain
  *     %7: i32 = if @0 %4 { ... br @0 %3 } else { ... br @0 %1 }
  *   }
+ * Functions whose code was put inside stand between the header and its `{`, numbered from 1:
+ *     call @helper file "y.py" @12:3            called from line 12 of the kernel
+ *     call @inner @40:7 in 1                    called from line 40 of helper
  * Constructs are numbered in order of appearance and named by br and continue:
  *     block @0 { ... }      loop @1 (%8: i32 = %3) { ... }      if @2 %4 { ... } else { ... }
  * with their results, if any, in front: `%9: i32, %10: f32 = loop @1 (...) { ... }`.
@@ -79,6 +83,11 @@ static void print_construct(printing *p, ir_inst *inst, int depth) {
     strbuf_puts(p->out, "}");
 }
 
+static void print_position(strbuf *out, source_pos at) {
+    strbuf_printf(out, " @%u:%u", at.line, at.column);
+    if (at.call) strbuf_printf(out, " in %u", at.call);
+}
+
 static void print_inst(printing *p, ir_inst *inst, int depth) {
     const ir_op_info *info = &ir_op_table[inst->op];
     for (unsigned i = 0; i < inst->nresults; i++) {
@@ -110,7 +119,7 @@ static void print_inst(printing *p, ir_inst *inst, int depth) {
         if (info->reads || info->writes) print_memory(p, inst);
         print_args(p, inst);
     }
-    if (inst->pos.line) strbuf_printf(p->out, " @%u:%u", inst->pos.line, inst->pos.column);
+    if (inst->pos.line) print_position(p->out, inst->pos);
 }
 
 static void print_region(printing *p, ir_region *region, int depth) {
@@ -131,7 +140,9 @@ static void put_name(strbuf *out, const char *name, const char *also) {
     if (!length) strbuf_puts(out, "_");
 }
 
-static bool file_printable(const char *file) { return !strpbrk(file, "\"\n"); }
+static void print_file(strbuf *out, const char *file) {
+    if (file[0] && !strpbrk(file, "\"\n")) strbuf_printf(out, " file \"%s\"", file);
+}
 
 void ir_print(const ir_func *f, strbuf *out) {
     printing p = {out, 0, 0};
@@ -144,7 +155,13 @@ void ir_print(const ir_func *f, strbuf *out) {
         define(&p, &body->params[i]);
     }
     strbuf_puts(out, ")");
-    if (f->file[0] && file_printable(f->file)) strbuf_printf(out, " file \"%s\"", f->file);
+    print_file(out, f->file);
+    for (uint32_t i = 0; i < f->ncalls; i++) {
+        strbuf_puts(out, "\n  call @");
+        put_name(out, f->calls[i].function, "_.");
+        print_file(out, f->calls[i].file);
+        print_position(out, f->calls[i].at);
+    }
     strbuf_puts(out, " {\n");
     print_region(&p, body, 1);
     strbuf_puts(out, "}\n");

@@ -19,7 +19,7 @@ static simt_status bad(const verifying *v, const ir_inst *inst, const char *what
     simt_status status =
         status_fail(SIMT_ERR_IR_INVALID, "kernel '%s', instruction %" PRIu32 " (%s): %s",
                     v->f->name, v->count, ir_op_table[inst->op].name, what);
-    if (inst->pos.line) status_set_position(v->f->file, (int)inst->pos.line, (int)inst->pos.column);
+    if (inst->pos.line) status_set_source(v->f->name, v->f->file, v->f->calls, inst->pos);
     return status;
 }
 

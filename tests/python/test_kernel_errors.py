@@ -1,6 +1,7 @@
 """Faulty kernels: each report names file, line and column, shows the line with a caret under the
 place, and says what is wrong; none crashes or hangs."""
 
+import importlib
 import math
 import os
 import re
@@ -494,6 +495,139 @@ def test_fault(f, error, message, under, threads, shape):
         cuda.synchronize()
     check_report(str(info.value), message, under)
     assert re.search(r", block \(0, 0, 0\), thread \(\d, 0, 0\)\n", str(info.value))
+
+
+# --- errors inside called functions ---------------------------------------------------------------
+
+
+@cuda.jit(device=True)
+def innermost(a, i):
+    return a[i + 7]
+
+
+def between(a, i):
+    if i > 2:
+        return innermost(a, i) + 1
+    return 0.0
+
+
+@cuda.jit
+def two_calls_deep(a):
+    i = cuda.threadIdx.x
+    a[i] = 1 + between(a, i)
+
+
+def adds_text(a):
+    return a[0] + "s"
+
+
+@cuda.jit
+def wrong_inside(a):
+    a[0] = between(a, 0)
+    a[1] = adds_text(a)
+
+
+@cuda.jit
+def spins_inside(a):
+    spin(a)
+
+
+def spin(a):
+    while cuda.atomic.add(a, 0, 0) == 0:
+        pass
+
+
+def place(f, text, under=""):
+    """file:line of the line of f that holds the text, and that line with its caret."""
+    with open(HERE, encoding="utf-8") as source:
+        lines = source.read().split("\n")
+    f = getattr(f, "py_func", f)
+    n = next(n for n in range(f.__code__.co_firstlineno, len(lines)) if text in lines[n])
+    column = lines[n].index(under)
+    caret = "" if not under else "\n    " + " " * (column - lines[n].index(lines[n].strip())) + "^"
+    at = f"{HERE}:{n + 1}" + (f":{column + 1}" if under else "")
+    return at, "\n    " + lines[n].strip() + caret
+
+
+def trail(*steps):
+    """The report's lines for (function, name, text of its line, what the caret is under)."""
+    report = []
+    for lead, f, after, text, under in steps:
+        at, shown = place(f, text, under)
+        report.append(f"{lead}{at} in {after}{shown}")
+    return "\n".join(report)
+
+
+def test_fault_in_a_called_function():
+    with pytest.raises(IndexError) as error:
+        two_calls_deep[1, 4](floats())
+    inside = "innermost, block (0, 0, 0), thread (3, 0, 0)"
+    assert str(error.value) == (
+        "kernel two_calls_deep: index 10 is out of bounds for axis 0 with size 8: array 'a' of "
+        "shape (8,)\n"
+    ) + trail(
+        ("at ", innermost, inside, "a[i + 7]", "a[i"),
+        ("called from ", between, "between", "innermost(", "innermost("),
+        ("called from ", two_calls_deep, "kernel two_calls_deep", "between(", "between("),
+    )
+
+
+def test_type_error_in_a_called_function():
+    with pytest.raises(TypingError) as error:
+        wrong_inside[1, 4](floats())
+    assert str(error.value) == "no operator + for float32 and string\n" + trail(
+        ("at ", adds_text, "adds_text", "return", "a[0]"),
+        ("called from ", wrong_inside, "kernel wrong_inside", "adds_text", "adds_text"),
+    )
+
+
+def test_no_progress_in_a_called_function():
+    text = limited("spins_inside", 1)
+    assert (
+        trail(
+            ("at ", spin, "spin", "while", ""),
+            ("called from ", spins_inside, "kernel spins_inside", "spin(a)", "spin"),
+        )
+        in text
+    )
+
+
+def test_fault_in_a_function_of_another_file(tmp_path, monkeypatch):
+    (tmp_path / "faults_elsewhere.py").write_text("\n\ndef third(a):\n    return a[99]\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    third = importlib.import_module("faults_elsewhere").third
+
+    @cuda.jit
+    def calls_elsewhere(a):
+        a[0] = third(a)
+
+    with pytest.raises(IndexError) as error:
+        calls_elsewhere[1, 1](floats())
+    assert f"\nat {tmp_path}/faults_elsewhere.py:4:12 in third, block" in str(error.value)
+    assert "\n    return a[99]\n           ^\ncalled from " in str(error.value)
+    step = ("called from ", calls_elsewhere, "kernel calls_elsewhere", "third(", "third(")
+    assert str(error.value).endswith(trail(step))
+
+
+def test_many_calls_deep(tmp_path, monkeypatch):
+    text = "def f0(a):\n    return a[99]\n"
+    for i in range(1, 10):
+        text += f"def f{i}(a):\n    return f{i - 1}(a)\n"
+    (tmp_path / "faults_deep.py").write_text(text)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    f9 = importlib.import_module("faults_deep").f9
+
+    @cuda.jit
+    def deep(a):
+        a[0] = f9(a)
+
+    with pytest.raises(IndexError) as error:
+        deep[1, 1](floats())
+    callers = re.findall(r" in (f\d|kernel deep)\n|(\d more calls)", str(error.value))
+    assert [a or b for a, b in callers] == [
+        *["f1", "f2", "f3", "f4", "f5"],
+        *["4 more calls", "kernel deep"],
+    ]
 
 
 def test_what_is_inside_is_still_written():

@@ -71,6 +71,19 @@ static bool list_params(vm_code *c) {
     return true;
 }
 
+static bool keep_calls(vm_code *c, const ir_func *f) {
+    source_call *calls = ARENA_ARRAY(&c->mem, source_call, f->ncalls + 1);
+    for (uint32_t i = 0; calls != NULL && i < f->ncalls; i++) {
+        const source_call *from = &f->calls[i];
+        calls[i] = (source_call){.function = arena_strdup(&c->mem, from->function),
+                                 .file = arena_strdup(&c->mem, from->file),
+                                 .at = from->at};
+        if (calls[i].function == NULL || calls[i].file == NULL) return false;
+    }
+    c->base.calls = calls;
+    return calls != NULL;
+}
+
 static bool keep_all(vm_code *c, const ir_func *f) {
     void *constants = NULL;
     if (posix_memalign(&constants, 64, c->constant_bytes + 64) != 0) return false;
@@ -78,7 +91,7 @@ static bool keep_all(vm_code *c, const ir_func *f) {
     c->constants = constants;
     c->base.name = arena_strdup(&c->mem, f->name != NULL ? f->name : "");
     c->base.file = arena_strdup(&c->mem, f->file != NULL ? f->file : "");
-    return c->base.name != NULL && c->base.file != NULL &&
+    return c->base.name != NULL && c->base.file != NULL && keep_calls(c, f) &&
            keep(c, (void **)&c->insts, c->ninsts * sizeof *c->insts) &&
            keep(c, (void **)&c->entries, c->nentries * sizeof *c->entries) && list_params(c) &&
            list_forwarded(c) &&

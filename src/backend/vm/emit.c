@@ -248,7 +248,8 @@ static void emit_loop(vm_emitter *e, const ir_inst *in) {
         copy->dst = x->entry, copy->a = x->next_cell;
     }
     vm_inst *back = vm_add(e, VM_LOOP_BACK);
-    back->target = head, back->flags = n->spin ? VM_FLAG_SPIN : 0, back->line = in->pos.line;
+    back->target = head, back->flags = n->spin ? VM_FLAG_SPIN : 0;
+    back->line = in->pos.line, back->call = in->pos.call;
     back->imm = 1 + (int64_t)((e->cost - cost) / inner / VM_ROUND_COST);
     e->c->insts[next].target = e->c->ninsts;
     emit_after(e, in);
@@ -276,14 +277,15 @@ static void emit_inst(vm_emitter *e, const ir_inst *in) {
 
 static void emit_region(vm_emitter *e, const ir_region *r) {
     if (r == NULL) return;
-    uint32_t outer = e->line, made = e->nmade;
+    uint32_t made = e->nmade;
+    source_pos outer = e->pos;
     const ir_region *around = e->region;
     e->region = r;
     for (const ir_inst *in = r->first; in != NULL && e->status == SIMT_OK; in = in->next) {
-        e->line = in->pos.line;
+        e->pos = in->pos;
         emit_inst(e, in);
     }
-    e->line = outer;
+    e->pos = outer;
     e->region = around;
     vm_forget_vectors(e, made);
 }

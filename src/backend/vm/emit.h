@@ -19,7 +19,7 @@ typedef struct vm_emitter {
     simt_status status;
     uint32_t body_fixes; /* jumps to the end of the function */
     uint64_t cost, weight;
-    uint32_t line;           /* of what is emitted, */
+    source_pos pos;          /* of what is emitted, */
     const ir_region *region; /* and where it stands */
     vm_value **made; /* scalars whose vectors are ready here, those of outer regions first */
     uint32_t nmade;

@@ -277,7 +277,7 @@ static void emit_atomic(vm_emitter *e, const ir_inst *in) {
 
 static void emit_fault(vm_emitter *e, const ir_inst *in) {
     vm_fault *x = &e->c->faults[e->c->nfaults];
-    *x = (vm_fault){.number = (uint32_t)in->imm, .line = in->pos.line};
+    *x = (vm_fault){.number = (uint32_t)in->imm, .pos = in->pos};
     for (unsigned i = 0; i < in->nargs && i < 4; i++) {
         const vm_value *v = vm_value_of(e->p, in->args[i]);
         x->vector[i] = v->stride == VM_VARYING || v->stride == VM_ROWS;
@@ -296,7 +296,7 @@ static void emit_barrier(vm_emitter *e, const ir_inst *in) {
         predicate = x.entry, one = x.one;
     }
     vm_inst *x = vm_add(e, VM_BARRIER);
-    x->imm = in->op, x->line = in->pos.line;
+    x->imm = in->op;
     x->a = predicate, x->b = one;
     if (in->nresults > 0) {
         x->dst = vm_entry_of(e, &in->results[0]);
@@ -309,7 +309,7 @@ static void emit_warp(vm_emitter *e, const ir_inst *in) {
     bool shuffles = in->op >= IR_SHFL_IDX && in->op <= IR_SHFL_BFLY, one = e->c->lanes == 1;
     operand o[4] = {{0}};
     for (unsigned i = 0; i < in->nargs; i++) o[i] = operand_of(e, in->args[i], one);
-    *x = (vm_warp){.op = in->op, .line = in->pos.line};
+    *x = (vm_warp){.op = in->op, .pos = in->pos};
     if (in->nresults > 0) x->dst = vm_entry_of(e, &in->results[0]);
     if (in->op == IR_SYNCWARP) {
         x->mask = o[0].entry, x->one_mask = o[0].one;
@@ -323,8 +323,7 @@ static void emit_warp(vm_emitter *e, const ir_inst *in) {
         x->lane = o[1].entry, x->one_lane = o[1].one;
         x->width = o[3].entry, x->one_width = o[3].one;
     }
-    vm_inst *at = vm_add(e, VM_WARP);
-    at->imm = e->c->nwarps++, at->line = in->pos.line;
+    vm_add(e, VM_WARP)->imm = e->c->nwarps++;
     vm_add_cost(e, 1000, true);
 }
 
@@ -346,7 +345,7 @@ void vm_emit_op(vm_emitter *e, const ir_inst *in) {
     case IR_BARRIER_OR: emit_barrier(e, in); return;
     case IR_GRID_SYNC:
         e->c->base.meets = true;
-        vm_add(e, VM_GRID_SYNC)->line = in->pos.line;
+        vm_add(e, VM_GRID_SYNC);
         return;
     case IR_FENCE: vm_add(e, VM_FENCE); return;
     case IR_FAULT: emit_fault(e, in); return;

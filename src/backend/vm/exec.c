@@ -163,7 +163,7 @@ static void record_fault(const vm_code *c, const vm_frame *f, const vm_gang *g, 
     if (out->set && (f->block > out->block || (f->block == out->block && thread >= out->thread)))
         return;
     *out = (code_fault){
-        .set = true, .number = x->number, .line = x->line, .block = f->block, .thread = thread};
+        .set = true, .number = x->number, .pos = x->pos, .block = f->block, .thread = thread};
     for (uint32_t i = 0; i < x->nvalues; i++) {
         const int64_t *p = g->entry[x->value[i]];
         out->values[i] = x->vector[i] ? p[lane] : *p + (int64_t)lane * x->stride[i];
@@ -273,7 +273,7 @@ vm_stop vm_gang_run(const vm_code *c, vm_frame *f, vm_gang *g, int64_t *budget, 
                 return STOP_WARP;
             }
             if (vm_warp_exec(c, g, x, &stuck)) break;
-            fault->at_line = x->line, fault->at_thread = stuck;
+            fault->at = x->pos, fault->at_thread = stuck;
             fault->at_what = ir_op_table[x->op].name;
             return STOP_STUCK;
         }
@@ -322,12 +322,12 @@ vm_stop vm_gang_run(const vm_code *c, vm_frame *f, vm_gang *g, int64_t *budget, 
             break;
         case VM_LOOP_BACK: {
             bool spin = (in->flags & VM_FLAG_SPIN) != 0;
-            uint32_t line = in->line;
+            source_pos pos = vm_pos_of(in);
             int64_t cost = in->imm;
             in = insts + in->target - 1;
             if (spin ? --spins > 0 : (*budget -= cost) > 0) break;
             g->pc = (uint32_t)(in + 1 - insts);
-            fault->at_line = line, fault->at_thread = g->first, fault->at_what = "loop";
+            fault->at = pos, fault->at_thread = g->first, fault->at_what = "loop";
             return spin ? STOP_SPIN : STOP_BUDGET;
         }
         case VM_FINISH: return STOP_DONE;

@@ -31,7 +31,7 @@ vm_inst *vm_add(vm_emitter *e, vm_kind kind) {
         if (e->status != SIMT_OK) c->ninsts = 0;
     }
     vm_inst *in = &c->insts[c->ninsts++];
-    *in = (vm_inst){.kind = kind, .line = e->line};
+    *in = (vm_inst){.kind = kind, .line = e->pos.line, .call = e->pos.call};
     return in;
 }
 

@@ -118,6 +118,7 @@ static void print_inst(const vm_code *c, const vm_inst *in, strbuf *out) {
         if (strchr("koxz", *shows) == NULL) comma = ",";
     }
     if (in->line != 0) strbuf_printf(out, "  ; line %u", in->line);
+    if (in->call != 0) strbuf_printf(out, " of call %u", in->call);
     strbuf_printf(out, "\n");
 }
 

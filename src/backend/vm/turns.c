@@ -198,7 +198,8 @@ static code_result report_stuck(const vm_code *c, vm_frame *f, code_fault *fault
         ir_op op = g->state == VM_AT_WARP      ? c->warps[in->imm].op
                    : g->state == VM_AT_BARRIER ? (ir_op)in->imm
                                                : IR_GRID_SYNC;
-        fault->at_line = in->line, fault->at_thread = g->first;
+        fault->at = g->state == VM_AT_WARP ? c->warps[in->imm].pos : vm_pos_of(in);
+        fault->at_thread = g->first;
         fault->at_what = ir_op_table[op].name;
         if (g->state == VM_AT_WARP) break;
     }

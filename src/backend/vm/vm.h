@@ -36,6 +36,7 @@ enum { VM_FLAG_CONVERGES = 1, VM_FLAG_SPIN = 2, VM_FLAG_NO_ELSE = 4, VM_FLAG_SHA
 typedef struct vm_inst {
     uint8_t kind, size, flags; /* size: log2 of bytes */
     uint16_t set;              /* lane set of the construct (else or continue set: the next one) */
+    uint16_t call;             /* with line: where it stands in the source */
     uint32_t dst, a, b, c;     /* entries of the pointer table */
     uint32_t target;
     uint32_t line;
@@ -61,13 +62,15 @@ struct vm_atomic {
 typedef struct vm_warp {
     ir_op op;
     uint8_t size; /* log2 of the value's bytes */
-    uint32_t dst, line;
+    uint32_t dst;
+    source_pos pos;
     uint32_t value, lane, mask, width;
     bool one_value, one_lane, one_mask, one_width; /* scalars */
 } vm_warp;
 
 typedef struct vm_fault {
-    uint32_t number, line;
+    uint32_t number;
+    source_pos pos;
     uint32_t nvalues;
     uint32_t value[4];
     int64_t stride[4];
@@ -176,6 +179,10 @@ typedef struct vm_frame {
     uint64_t round; /* and waits for the end of this round */
     bool streams;   /* the launch is so long that what it writes outgrows the caches */
 } vm_frame;
+
+static inline source_pos vm_pos_of(const vm_inst *in) {
+    return (source_pos){.line = in->line, .call = in->call};
+}
 
 void vm_print(const code *self, strbuf *out);
 code_result vm_run(const code *self, const code_launch *launch, void *frame, uint64_t block,

@@ -364,13 +364,13 @@ static simt_status report_stopped(const launch_job *j, simt_status status) {
         status_fail(
             status,
             "kernel %s ran for more than %g s and was stopped: block %llu is in the %s of line %u",
-            c->name, (double)time_limit_ns() * 1e-9, block, what, at->at_line);
+            c->name, (double)time_limit_ns() * 1e-9, block, what, at->at.line);
     else
         status_fail(status,
                     "kernel %s makes no progress: block %llu, thread %u waits at the %s of line %u "
                     "for what cannot come",
-                    c->name, block, at->at_thread, what, at->at_line);
-    if (at->at_line > 0 && c->file[0] != '\0') status_set_position(c->file, (int)at->at_line, 0);
+                    c->name, block, at->at_thread, what, at->at.line);
+    if (at->at.line > 0) status_set_source(c->name, c->file, c->calls, at->at);
     return status;
 }
 

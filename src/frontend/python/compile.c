@@ -17,8 +17,21 @@ void *py_alloc(py_ctx *c, size_t bytes) {
 }
 
 static void set_position(py_ctx *c, const py_node *at) {
-    const char *file = c->frame != NULL ? c->frame->fn->file : "";
-    if (at != NULL) status_set_position(file, (int)at->line, (int)at->column);
+    const py_frame *f = c->frame;
+    if (at == NULL) return;
+    if (f == NULL || f->caller == NULL) {
+        status_set_position(f != NULL ? f->fn->file : "", (int)at->line, (int)at->column);
+        return;
+    }
+    status_set_called(f->fn->name, f->fn->file, (int)at->line, (int)at->column);
+    for (; f->caller != NULL; f = f->caller)
+        status_add_caller(f->caller->fn->name, f->caller->fn->file, (int)f->called_at->line,
+                          (int)f->called_at->column);
+}
+
+source_pos py_pos(const py_ctx *c, const py_node *at) {
+    uint32_t column = at->column <= SOURCE_MOST_COLUMNS ? at->column : 0;
+    return (source_pos){.line = at->line, .column = (uint16_t)column, .call = c->frame->call};
 }
 
 bool py_fail(py_ctx *c, const py_node *at, const char *format, ...) {
@@ -49,8 +62,7 @@ uint32_t py_add_fault(py_ctx *c, const py_node *at, const py_fault *fault) {
     }
     py_fault *f = &c->faults[c->nfaults];
     *f = *fault;
-    f->pos = (ir_pos){at->line, at->column};
-    f->file = c->frame->fn->file;
+    f->pos = py_pos(c, at);
     return c->nfaults++;
 }
 
@@ -149,7 +161,7 @@ static py_frame *find_frame(py_ctx *c, const py_function *fn, const py_val *args
 }
 
 /* Variables as at the function's start. */
-static bool enter(py_ctx *c, const py_node *at, const py_val *args) {
+static bool enter(py_ctx *c, const py_val *args) {
     py_frame *f = c->frame;
     for (uint32_t i = 0; i < f->nvars; i++) {
         f->vars[i].defined = false;
@@ -158,11 +170,11 @@ static bool enter(py_ctx *c, const py_node *at, const py_val *args) {
     f->loop = NULL;
     c->dead = false;
     for (uint32_t i = 0; i < f->nargs; i++)
-        if (!py_assign_var(c, at, &f->vars[i], &args[i])) return false;
+        if (!py_assign_var(c, py_parameter(f->fn, i), &f->vars[i], &args[i])) return false;
     return true;
 }
 
-static bool run_body(py_ctx *c, const py_node *at, py_val *value) {
+static bool run_body(py_ctx *c, py_val *value) {
     py_frame *f = c->frame;
     const py_node *tree = f->fn->tree;
     *value = py_val_none();
@@ -175,29 +187,31 @@ static bool run_body(py_ctx *c, const py_node *at, py_val *value) {
     if (c->dead || f->caller == NULL) return true;
     const py_type *t = py_type_unify(c, f->result, &py_type_none);
     if (t == NULL)
-        return py_fail(c, at, "%s returns a value on some ways and nothing on others", f->fn->name);
+        return py_fail(c, tree, "%s returns a value on some ways and nothing on others",
+                       f->fn->name);
     f->result = t;
     return true;
 }
 
 /* Rounds of typing until no variable's type grows. */
-static bool type_frame(py_ctx *c, const py_node *at, const py_val *args) {
+static bool type_frame(py_ctx *c, const py_val *args) {
     py_frame *f = c->frame;
+    const py_node *tree = f->fn->tree;
     py_val value;
     bool emit = c->emit, changed = c->changed;
     c->emit = false;
     for (int round = 0;; round++) {
         c->changed = false;
-        if (!enter(c, at, args)) return false;
-        bool ok = run_body(c, at, &value);
-        if (!ok && c->deferred && c->status == SIMT_OK && f->fn->tree->kind == PY_LAMBDA) {
+        if (!enter(c, args)) return false;
+        bool ok = run_body(c, &value);
+        if (!ok && c->deferred && c->status == SIMT_OK && tree->kind == PY_LAMBDA) {
             c->deferred = false;
-            return py_fail(c, at, "%s: a variable is used before it is assigned", f->fn->name);
+            return py_fail(c, tree, "%s: a variable is used before it is assigned", f->fn->name);
         }
         if (!ok) return false;
         if (!c->changed) break;
         if (round == MOST_ROUNDS)
-            return py_fail(c, at, "%s: the types of its variables do not settle", f->fn->name);
+            return py_fail(c, tree, "%s: the types of its variables do not settle", f->fn->name);
     }
     c->emit = emit;
     c->changed = changed;
@@ -224,7 +238,7 @@ static bool is_straight(const py_node *tree) {
     return n == 0 || (n == 1 && tree->list.items[tree->list.count - 1]->kind == PY_RETURN);
 }
 
-static bool emit_straight(py_ctx *c, const py_node *at, py_val *out) {
+static bool emit_straight(py_ctx *c, py_val *out) {
     const py_node *tree = c->frame->fn->tree;
     py_val value = py_val_none();
     if (tree->kind == PY_LAMBDA) {
@@ -241,13 +255,13 @@ static bool emit_straight(py_ctx *c, const py_node *at, py_val *out) {
             return true;
         }
     }
-    return py_convert(c, at, &value, c->frame->result, out);
+    return py_convert(c, tree, &value, c->frame->result, out);
 }
 
-static bool emit_call(py_ctx *c, const py_node *at, const py_val *args, py_val *out) {
+static bool emit_call(py_ctx *c, const py_val *args, py_val *out) {
     py_frame *f = c->frame;
-    if (!enter(c, at, args)) return false;
-    if (is_straight(f->fn->tree)) return emit_straight(c, at, out);
+    if (!enter(c, args)) return false;
+    if (is_straight(f->fn->tree)) return emit_straight(c, out);
     uint32_t n = py_type_slots(f->result);
     ir_type *types = PY_NEW(c, ir_type, n + 1);
     for (uint32_t i = 0; i < n; i++) types[i] = py_type_slot(f->result, i);
@@ -286,10 +300,15 @@ bool py_call_function(py_ctx *c, const py_node *at, const py_function *fn, py_va
     bool dead = c->dead;
     if (f == NULL) f = new_frame(c, fn, args, nargs);
     f->caller = outer;
+    f->called_at = at;
+    if (c->emit) {
+        f->call = ir_func_add_call(c->f, fn->name, fn->file, py_pos(c, at));
+        if (f->call == 0) return py_fail(c, at, "functions are called in too many places");
+    }
     c->frame = f;
-    bool ok = f->typed || type_frame(c, at, args);
+    bool ok = f->typed || type_frame(c, args);
     if (ok && c->emit)
-        ok = emit_call(c, at, args, out);
+        ok = emit_call(c, args, out);
     else if (ok)
         *out = (py_val){.type = f->result};
     c->frame = outer;
@@ -430,7 +449,7 @@ static bool compile(py_ctx *c, const py_function *fn, const uint8_t *signature, 
     memset(c->writes, 0, n + 1);
     py_frame *f = new_frame(c, fn, args, n);
     c->frame = f;
-    if (!type_frame(c, fn->tree, args)) return false;
+    if (!type_frame(c, args)) return false;
     c->f = ir_func_new(fn->name, fn->file);
     if (c->f == NULL) longjmp(c->no_memory, 1);
     c->kernel->func = c->f;
@@ -442,7 +461,7 @@ static bool compile(py_ctx *c, const py_function *fn, const uint8_t *signature, 
     c->nslots = 0;
     if (!read_parameters(c, fn, signature, bytes, &args, &n)) return false;
     add_hidden_parameters(c);
-    if (!enter(c, fn->tree, args) || !run_body(c, fn->tree, &value)) return false;
+    if (!enter(c, args) || !run_body(c, &value)) return false;
     if (value.type->kind != TY_NONE)
         return py_fail(c, fn->tree, "a kernel cannot return a value: write results into an array");
     if (!py_region_ended(c)) ir_return(&c->b);

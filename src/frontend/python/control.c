@@ -571,7 +571,7 @@ static bool do_assign(py_ctx *c, const py_node *n) {
 
 static bool statement(py_ctx *c, const py_node *n) {
     py_val ignored;
-    if (c->emit) c->b.pos = (ir_pos){n->line, n->column};
+    if (c->emit) c->b.pos = py_pos(c, n);
     switch (n->kind) {
     case PY_RETURN: return do_return(c, n);
     case PY_ASSIGN: return do_assign(c, n);

@@ -568,12 +568,12 @@ static bool dispatch(py_ctx *c, const py_node *n, py_val *out) {
 }
 
 bool py_expr(py_ctx *c, const py_node *n, py_val *out) {
-    ir_pos pos = c->b.pos;
+    source_pos pos = c->b.pos;
     if (++c->depth > MOST_DEPTH) {
         c->depth--;
         return py_fail(c, n, "the expression is nested too deeply");
     }
-    if (c->emit) c->b.pos = (ir_pos){n->line, n->column};
+    if (c->emit) c->b.pos = py_pos(c, n);
     bool ok = dispatch(c, n, out);
     c->b.pos = pos;
     c->depth--;

@@ -114,8 +114,7 @@ typedef enum py_fault_kind {
 } py_fault_kind;
 typedef struct py_fault {
     uint8_t kind;
-    ir_pos pos;
-    const char *file;
+    source_pos pos;   /* its call: in the function's table, which the code has too */
     const char *name; /* INDEX: the array as the source calls it; RAISE: the exception's class */
     const char *text;
     int32_t parameter; /* INDEX: position in the signature, or -1 */

@@ -100,6 +100,8 @@ typedef struct py_frame py_frame;
 struct py_frame {
     py_frame *next; /* all frames of the compilation */
     py_frame *caller;
+    const py_node *called_at; /* in the caller */
+    uint16_t call;            /* while emitting: number of this call in the IR function */
     const py_function *fn;
     const py_type **argument_types;
     py_val *constants; /* the arguments as given: constant ones make a frame of their own */
@@ -165,6 +167,7 @@ const py_node *py_parameter(const py_function *fn, uint32_t i);
 /* Calls fn with arguments by position (parameters all filled): typing or inlining. */
 bool py_call_function(py_ctx *c, const py_node *at, const py_function *fn, py_val *args,
                       uint32_t nargs, py_val *out);
+source_pos py_pos(const py_ctx *c, const py_node *at);
 uint32_t py_add_fault(py_ctx *c, const py_node *at, const py_fault *fault);
 
 /* ---- types.c ---- */
