@@ -33,6 +33,10 @@ PyObject *kernel_raise(void);
  * caret; below, the same for each caller. New reference or NULL. */
 PyObject *kernel_place(const simt_diag *diag, const char *more);
 
+/* The exception at hand, if its text begins with "kernel `name`: ": where the kernel is defined is added.
+ * Returns false. */
+bool kernel_add_definition(PyObject *function, const char *name);
+
 /* ---- kernel_host.c ---- */
 
 const py_host *kernel_host(void);

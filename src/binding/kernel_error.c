@@ -116,3 +116,76 @@ PyObject *kernel_raise(void) {
     strbuf_deinit(&place);
     return NULL;
 }
+
+/* ---- launches ---- */
+
+/* File and line of the def; without its source, of the first decorator. New reference to the file's name, or
+ * NULL. */
+static PyObject *definition_of(PyObject *function, int *line) {
+    const py_function *fn = kernel_function_get(function);
+    if (fn) *line = (int)fn->tree->line;
+    PyErr_Clear();
+    PyObject *code = PyObject_GetAttrString(function, "__code__");
+    PyObject *first = code ? PyObject_GetAttrString(code, "co_firstlineno") : NULL;
+    PyObject *file = first ? PyObject_GetAttrString(code, "co_filename") : NULL;
+    if (!fn && first) *line = (int)PyLong_AsLong(first);
+    Py_XDECREF(code);
+    Py_XDECREF(first);
+    return file;
+}
+
+/* `text` and a line more: where the kernel is defined. New reference or NULL. */
+static PyObject *with_definition(PyObject *text, PyObject *function) {
+    int line = 0;
+    PyObject *file = definition_of(function, &line), *whole = NULL;
+    const char *name = file ? PyUnicode_AsUTF8(file) : NULL;
+    strbuf out;
+    strbuf_init(&out);
+    if (name)
+        add_place(binding_in_chinese() ? "定义于 " : "defined at ", name, line, 0, "", "", "",
+                  &out);
+    if (name && !out.failed) whole = PyUnicode_FromFormat("%U\n%s", text, strbuf_text(&out));
+    strbuf_deinit(&out);
+    Py_XDECREF(file);
+    return whole;
+}
+
+static bool is_of_kernel(PyObject *text, const char *name) {
+    PyObject *start = PyUnicode_FromFormat("kernel %s: ", name);
+    bool is = start && PyUnicode_Tailmatch(text, start, 0, PY_SSIZE_T_MAX, -1) == 1;
+    Py_XDECREF(start);
+    return is;
+}
+
+/* The same exception with the definition behind its text, the last of its arguments; NULL: not one of those.
+ * New reference. */
+static PyObject *explained(PyObject *error, PyObject *function, const char *name) {
+    PyObject *args = PyObject_GetAttrString(error, "args"), *result = NULL;
+    Py_ssize_t last = args && PyTuple_Check(args) ? PyTuple_GET_SIZE(args) - 1 : -1;
+    PyObject *text = last >= 0 ? PyTuple_GET_ITEM(args, last) : NULL;
+    if (text && PyUnicode_Check(text) && is_of_kernel(text, name)) {
+        PyObject *whole = with_definition(text, function), *changed = PyTuple_New(last + 1);
+        for (Py_ssize_t i = 0; changed && i < last; i++)
+            PyTuple_SET_ITEM(changed, i, Py_NewRef(PyTuple_GET_ITEM(args, i)));
+        if (changed) PyTuple_SET_ITEM(changed, last, Py_XNewRef(whole));
+        if (changed && whole) result = PyObject_CallObject((PyObject *)Py_TYPE(error), changed);
+        Py_XDECREF(whole);
+        Py_XDECREF(changed);
+    }
+    Py_XDECREF(args);
+    return result;
+}
+
+bool kernel_add_definition(PyObject *function, const char *name) {
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    PyErr_NormalizeException(&type, &value, &traceback);
+    PyObject *better = value ? explained(value, function, name) : NULL;
+    PyErr_Clear();
+    if (better) {
+        Py_DECREF(value);
+        value = better;
+    }
+    PyErr_Restore(type, value, traceback);
+    return false;
+}

@@ -345,14 +345,14 @@ static bool launch(const configured *c, PyObject *const *args, Py_ssize_t n) {
     kernel_names names = {d->name, d->function};
     if (!check_launch(c) || !check_count(d, n) || !binding_start() ||
         !kernel_args_walk(&k, &names, args, n))
-        return false;
+        return kernel_add_definition(d->function, d->name);
     bool ok = true;
     for (; n < d->nparameters; n++) k.signature[k.nsignature++] = PY_SIG_DEFAULT;
     uint32_t block[3] = {(uint32_t)c->block[0], (uint32_t)c->block[1], (uint32_t)c->block[2]};
     if (d->declared) ok = match_declared(d, &k);
     entry *e = ok ? get_entry(d, k.signature, k.nsignature, block) : NULL;
-    ok = e && check_shared(c, e->kernel) && kernel_args_prepare(&k, &names, e->kernel->writes) &&
-         run(c, e, &k, &names);
+    ok = e && check_shared(c, e->kernel) && kernel_args_prepare(&k, &names, e->kernel->writes);
+    ok = ok ? run(c, e, &k, &names) : kernel_add_definition(d->function, d->name);
     kernel_args_release(&k);
     return ok;
 }
@@ -366,6 +366,7 @@ static PyObject *configured_call(PyObject *self, PyObject *const *args, size_t f
             "kernel %s: got an unexpected keyword argument '%U': arguments of a launch are "
             "given by position",
             c->of->name, PyTuple_GET_ITEM(kwnames, 0));
+        kernel_add_definition(c->of->function, c->of->name);
         return NULL;
     }
     if (!launch(c, args, PyVectorcall_NARGS(flags))) return NULL;

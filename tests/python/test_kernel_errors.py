@@ -652,6 +652,11 @@ def large(a):
     a[0] = s[0]
 
 
+def names_definition(info, kernel):
+    at, shown = place(kernel, "def ")
+    return str(info.value).endswith(f"\ndefined at {at}{shown}")
+
+
 LAUNCHES = [
     ((1, 2000), CudaAPIError, "2000, 976 more than the limit of 1024"),
     ((1, (32, 33)), CudaAPIError, "1056 threads|1056"),
@@ -669,13 +674,17 @@ LAUNCHES = [
 
 @pytest.mark.parametrize("config, error, message", LAUNCHES, ids=[str(c[0]) for c in LAUNCHES])
 def test_launch(config, error, message):
-    with pytest.raises(error, match=message):
+    with pytest.raises(error, match=message) as info:
         nothing[config](floats())
+    if len(config) > 1 and "kernel" in str(info.value):
+        assert names_definition(info, nothing)
 
 
 def test_static_shared_memory_beyond_the_limit():
-    with pytest.raises(CudaAPIError, match="400000 static, 0 dynamic.*limit of 49152"):
+    with pytest.raises(CudaAPIError, match="400000 static, 0 dynamic.*limit of 49152") as info:
         large[1, 1](floats())
+    assert names_definition(info, large)
+    assert info.value.code == 1 and "defined at" in info.value.msg
 
 
 ARGUMENTS = [
@@ -692,17 +701,36 @@ ARGUMENTS = [
 
 @pytest.mark.parametrize("value, message", ARGUMENTS, ids=[m for _, m in ARGUMENTS])
 def test_argument(value, message):
-    with pytest.raises(TypeError, match=f"kernel nothing: argument 1 .'a'..*{message}"):
+    with pytest.raises(TypeError, match=f"kernel nothing: argument 1 .'a'..*{message}") as info:
         nothing[1, 1](value)
+    assert names_definition(info, nothing)
 
 
 def test_number_of_arguments():
-    with pytest.raises(TypeError, match="expected 1, got 2"):
+    with pytest.raises(TypeError, match="expected 1, got 2") as info:
         nothing[1, 1](floats(), floats())
+    assert names_definition(info, nothing)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'a'") as info:
+        nothing[1, 1](a=floats())
+    assert names_definition(info, nothing)
     with pytest.raises(TypeError, match="expected 1, got 0"):
         nothing[1, 1]()
     with pytest.raises(OverflowError, match="fits neither int64 nor uint64"):
         nothing[1, 1](2**70)
+
+
+def test_no_declared_signature_fits():
+    kernel = cuda.jit("void(float32[:])")(nothing.py_func)
+    with pytest.raises(TypeError, match="No matching definition") as info:
+        kernel[1, 1](np.zeros((2, 2)))
+    assert names_definition(info, nothing)
+
+
+def test_definition_without_source():
+    names = {}
+    exec("def sourceless(a): pass", names)
+    with pytest.raises(CudaAPIError, match="more than the limit.*\ndefined at <string>:1$"):
+        cuda.jit(names["sourceless"])[1, 2000](floats())
 
 
 def test_read_only_array():
