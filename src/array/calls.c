@@ -2,6 +2,11 @@
 #include "array/internal.h"
 
 static const call_function table[ARRAY_OP_COUNT] = {
+    [OP_SUM] = call_reduce_rows,
+    [OP_MAX] = call_reduce_rows,
+    [OP_MIN] = call_reduce_rows,
+    [OP_ARGMAX] = call_reduce_rows,
+    [OP_ARGMIN] = call_reduce_rows,
     [OP_MATMUL] = call_matmul,
     [OP_TAKE] = call_index_get,
     [OP_TAKE_ALONG] = call_take_along,

@@ -85,6 +85,12 @@ typedef struct graph_node {
         first_offset; /* set by decoding: this node's first ones of the program */
 } graph_node;
 
+/* A reduction whose reduced elements lie densely in memory, so that a library step can read it row by row:
+ * in[0]'s last dimensions are reduced and have no gaps, the result is contiguous. Sets their number. */
+#define GRAPH_ROW_CHUNK 4096 /* the order of sums: see lower_reduce.c */
+#define GRAPH_ROW_LANES 128
+bool graph_reduces_rows(const graph_node *n, int64_t *length);
+
 #define GRAPH_WRITTEN 0x80000000u
 typedef struct graph_program {
     uint64_t

@@ -413,18 +413,32 @@ simt_status lower_finish(lowering *l, ir_func *f, const graph_arg *args, uint32_
     return SIMT_OK;
 }
 
-static simt_status lower_call(graph_planning *g, const graph_group *group) {
-    graph_step *step = graph_plan_add_step(g);
-    if (!step) return status_fail(SIMT_ERR_MEMORY, "out of memory while planning");
-    step->is_call = true;
-    step->node = group->nodes[0];
-    step->nodes = group->nodes;
-    step->nnodes = 1;
+/* A library step for each node of the group. */
+static simt_status lower_calls(graph_planning *g, const graph_group *group) {
+    for (uint32_t i = 0; i < group->nnodes; i++) {
+        graph_step *step = graph_plan_add_step(g);
+        if (!step) return status_fail(SIMT_ERR_MEMORY, "out of memory while planning");
+        step->is_call = true;
+        step->node = group->nodes[i];
+        step->nodes = &group->nodes[i];
+        step->nnodes = 1;
+    }
     return SIMT_OK;
 }
 
+/* Nothing but reductions of rows that are in memory. */
+static bool reduces_rows(const graph_planning *g, const graph_group *group) {
+    int64_t length;
+    for (uint32_t i = 0; i < group->nnodes; i++) {
+        const graph_node *n = &g->plan->nodes[group->nodes[i]];
+        if (array_op_table[n->op].kind != OP_KIND_RED || !graph_reduces_rows(n, &length))
+            return false;
+    }
+    return true;
+}
+
 simt_status lower_group(graph_planning *g, const graph_group *group) {
-    if (group->kind == OP_KIND_CALL) return lower_call(g, group);
+    if (group->kind == OP_KIND_CALL || reduces_rows(g, group)) return lower_calls(g, group);
     bool has_work = group->size > 0 || group->kind == OP_KIND_RED;
     if (!has_work) return SIMT_OK; /* nothing to compute; buffers have no bytes */
     arena scratch;

@@ -8,17 +8,18 @@
  *   chunks are folded by halves: p[i] = p[i] + p[i + ceil(n/2)]
  * Layouts: short (thread = result, everything unrolled), inner (block of 128 threads = chunk), outer (thread =
  * result and chunk); more than one chunk: partial results in a buffer and a second kernel that folds them.
+ * Reductions of what lies densely in memory, with nothing to fuse, become library steps (array/reduce_rows.c).
  */
 #include "graph/lower.h"
 
 #include <string.h>
 
-#define INNER_CHUNK  4096
-#define INNER_LANES  128
+#define INNER_CHUNK  GRAPH_ROW_CHUNK
+#define INNER_LANES  GRAPH_ROW_LANES
 #define OUTER_CHUNK  512
-#define SHORT_LENGTH 128  /* INNER_LANES: the same order */
-#define SHORT_WORK   2048 /* unrolled elements x nodes at most */
-#define UNROLL_WORK  96   /* elements x nodes of one round of a loop, between 4 and 16 elements */
+#define SHORT_LENGTH INNER_LANES /* the same order */
+#define SHORT_WORK   2048        /* unrolled elements x nodes at most */
+#define UNROLL_WORK  96 /* elements x nodes of one round of a loop, between 4 and 16 elements */
 #define FOLD_THREADS 256
 #define OUTER_TILED  24 /* results from which a block is a piece of a row of them */
 
@@ -459,6 +460,45 @@ static simt_status fold_chunks(reducing *r) {
     uint64_t blocks =
         by_thread ? (uint64_t)(r->results + FOLD_THREADS - 1) / FOLD_THREADS : (uint64_t)r->results;
     return lower_finish(l, f, l->args, l->nargs, blocks, FOLD_THREADS);
+}
+
+/* ---- rows in memory ---- */
+
+#define ROW_SHORT 32 /* below it a thread per row is quicker */
+
+static bool has_row_loops(const graph_node *n) {
+    dtype in = n->in[0].dt, out = n->out.dt;
+    bool is_float = in == DT_F32 || in == DT_F64;
+    switch (n->op) {
+    case OP_SUM: return in == out && is_float;
+    case OP_MAX:
+    case OP_MIN:
+        if (in != out) return false;
+        break;
+    case OP_ARGMAX:
+    case OP_ARGMIN:
+        if (out != DT_I64) return false;
+        break;
+    default: return false;
+    }
+    return is_float || in == DT_I32 || in == DT_I64 || in == DT_U8;
+}
+
+bool graph_reduces_rows(const graph_node *n, int64_t *length) {
+    const graph_view *v = &n->in[0];
+    uint32_t mask = (uint32_t)n->params[0];
+    int64_t stride = (int64_t)dtype_bytes(v->dt);
+    int d = v->ndim - 1;
+    *length = 1;
+    for (; d >= 0 && (mask >> d & 1); d--) {
+        if (v->shape[d] == 1) continue;
+        if (v->strides[d] != stride) return false;
+        stride *= v->shape[d];
+        *length *= v->shape[d];
+    }
+    for (; d >= 0; d--)
+        if (mask >> d & 1) return false;
+    return has_row_loops(n) && *length >= ROW_SHORT && graph_view_contiguous(&n->out);
 }
 
 /* ---- entry ---- */
