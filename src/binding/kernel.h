@@ -23,8 +23,6 @@
  * was compiled (edited file, wrong lambda). `defaults` has an entry per positional, then per
  * keyword-only parameter. */
 const py_function *kernel_function_get(PyObject *function);
-/* The same before variables that only share a name are split (variables.h): for tests of the tree. */
-const py_function *kernel_function_as_written(PyObject *function);
 /* The calling thread's diagnostic as an exception; with file, line, the source line and a caret
  * under the column when they are known (simt.numba.core.errors.TypingError for SIMT_ERR_TYPING).
  * Returns NULL. */

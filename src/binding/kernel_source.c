@@ -10,7 +10,6 @@
  */
 #include "binding/kernel_code.h"
 #include "binding/kernel_tree.h"
-#include "frontend/python/variables.h"
 
 #include <string.h>
 
@@ -55,7 +54,6 @@ static const char tree_kind[] = "simt.kernel_tree", function_kind[] = "simt.kern
 typedef struct source_tree {
     arena mem;
     py_node *tree;
-    bool is_split; /* variables.h */
     const char *file, *name;
 } source_tree;
 
@@ -232,18 +230,6 @@ static kernel_function *function_make(PyObject *function, PyCodeObject *code) {
 }
 
 const py_function *kernel_function_get(PyObject *function) {
-    const py_function *f = kernel_function_as_written(function);
-    if (!f) return NULL;
-    source_tree *t = recall(PyFunction_GET_CODE(function), tree_kind);
-    if (t && !t->is_split && !py_split_variables(t->tree, &t->mem)) {
-        PyErr_NoMemory();
-        return NULL;
-    }
-    if (t) t->is_split = true;
-    return f;
-}
-
-const py_function *kernel_function_as_written(PyObject *function) {
     if (!PyFunction_Check(function)) {
         PyErr_Format(PyExc_TypeError, "a kernel is a Python function, not '%s'",
                      Py_TYPE(function)->tp_name);

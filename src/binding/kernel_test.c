@@ -16,7 +16,7 @@ static PyObject *text_of(strbuf *out) {
 }
 
 static PyObject *kernel_tree(PyObject *self, PyObject *function) {
-    const py_function *f = kernel_function_as_written(function);
+    const py_function *f = kernel_function_get(function);
     if (!f) return NULL;
     strbuf out;
     strbuf_init(&out);

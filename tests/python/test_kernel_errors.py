@@ -109,7 +109,7 @@ def used_before_assigned(a):
     x = 1.0  # noqa: F841
 
 
-@refused("variable 'x' is float64 here and tuple.int64, int64. elsewhere", "x")
+@refused("variable 'x' is float64 or tuple.int64, int64. here", "x")
 def reused_name_of_two_types(a):
     x = 1
     a[0] = x
@@ -264,7 +264,7 @@ def none_added(a):
     a[0] = x + 1
 
 
-@refused("variable 'x' is tuple.* here and int64 elsewhere", "x = (1, 2)")
+@refused("variable 'x' is tuple.* or int64 here, by the way taken: use two names", "x")
 def two_types(a):
     x = 1
     if a[0] > 0:
@@ -272,10 +272,18 @@ def two_types(a):
     a[0] = x
 
 
-@refused("variable 'a' is float64 here and array", "a = 1.0")
+@refused("variable 'a' is float64 or array.* here", "a[0] = 1")
 def parameter_overwritten(a):
     if a[0] > 0:
         a = 1.0
+    a[0] = 1
+
+
+@refused("variable 'x' is int64 or tuple.* here", "x, i")
+def two_types_in_a_loop(a):
+    x = 1
+    for i in range(3):
+        x = (x, i)
     a[0] = 1
 
 

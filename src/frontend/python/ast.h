@@ -97,10 +97,8 @@ struct py_node {
     py_node *a, *b, *c; /* as ast.def says; NULL: None */
     py_list list, list2, list3;
     const char *name;
-    uint32_t web;       /* Name, arg: which of the variables of that name (variables.c) */
     const uint8_t *ops; /* Compare: one py_operator per comparator */
     py_constant value;  /* Constant */
-    void *note;         /* the front end's own */
 };
 
 typedef struct py_kind_info {

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_ROUNDS = 40, MOST_CALLS = 60 };
+enum { MOST_CALLS = 60 };
 
 /* ---- memory and errors ---- */
 
@@ -68,40 +68,19 @@ uint32_t py_add_fault(py_ctx *c, const py_node *at, const py_fault *fault) {
 
 /* ---- variables ---- */
 
-py_var *py_find_var(py_frame *f, const py_node *name) {
+py_var *py_find_var(py_frame *f, const char *name) {
     for (uint32_t i = 0; i < f->nvars; i++)
-        if (f->vars[i].web == name->web && strcmp(f->vars[i].name, name->name) == 0)
-            return &f->vars[i];
+        if (strcmp(f->vars[i].name, name) == 0) return &f->vars[i];
     return NULL;
 }
 
-py_var *py_get_var(py_ctx *c, const py_node *name) {
+py_var *py_get_var(py_ctx *c, const char *name) {
     py_var *v = py_find_var(c->frame, name);
     if (v != NULL) return v;
     /* frames are made with room for every name of their function (count_names) */
     v = &c->frame->vars[c->frame->nvars++];
-    *v = (py_var){.name = name->name,
-                  .web = name->web,
-                  .type = &py_type_unknown,
-                  .val = {.type = &py_type_unknown}};
+    *v = (py_var){.name = name, .val = {.type = &py_type_unknown}};
     return v;
-}
-
-bool py_assign_var(py_ctx *c, const py_node *at, py_var *var, const py_val *val) {
-    const py_type *t = py_type_unify(c, var->type, val->type);
-    if (t == NULL)
-        return py_fail(c, at, "variable '%s' is %s here and %s elsewhere", var->name,
-                       py_type_text(c, val->type), py_type_text(c, var->type));
-    if (!py_type_equal(t, var->type)) {
-        if (c->emit)
-            return py_fail(c, at, "variable '%s': types do not settle (%s, %s)", var->name,
-                           py_type_text(c, var->type), py_type_text(c, t));
-        var->type = t;
-        c->changed = true;
-    }
-    if (!py_convert(c, at, val, var->type, &var->val)) return false;
-    var->defined = true;
-    return true;
 }
 
 static uint32_t count_names(const py_node *n) {
@@ -125,158 +104,96 @@ const py_node *py_parameter(const py_function *fn, uint32_t i) {
 
 static py_frame *new_frame(py_ctx *c, const py_function *fn, const py_val *args, uint32_t nargs) {
     py_frame *f = PY_NEW(c, py_frame, 1);
-    *f = (py_frame){.fn = fn, .nargs = nargs, .result = &py_type_unknown, .next = c->frames};
+    *f = (py_frame){.fn = fn, .nargs = nargs, .next = c->frames};
     c->frames = f;
-    f->argument_types = PY_NEW(c, const py_type *, nargs + 1);
-    f->constants = PY_NEW(c, py_val, nargs + 1);
-    for (uint32_t i = 0; i < nargs; i++) {
-        f->argument_types[i] = args[i].type;
-        f->constants[i] = args[i];
-    }
-    f->capacity = count_names(fn->tree) + 1;
-    f->vars = PY_NEW(c, py_var, f->capacity);
+    f->arguments = PY_NEW(c, py_val, nargs + 1);
+    memcpy(f->arguments, args, sizeof *args * nargs);
+    f->vars = PY_NEW(c, py_var, count_names(fn->tree) + 1);
     /* Parameters first; then all that is assigned anywhere is local, as in Python. */
     py_frame *outer = c->frame;
     c->frame = f;
-    for (uint32_t i = 0; i < nargs; i++) py_get_var(c, py_parameter(fn, i));
+    for (uint32_t i = 0; i < nargs; i++) py_get_var(c, py_parameter(fn, i)->name);
     uint32_t n;
-    if (fn->tree->kind == PY_FUNCTION) py_assigned(c, &fn->tree->list, NULL, NULL, &n);
+    if (fn->tree->kind == PY_FUNCTION) py_assigned(c, &fn->tree->list, &n);
     c->frame = outer;
     return f;
 }
 
-static bool same_value(const py_val *a, const py_val *b) {
-    return a->is_const == b->is_const && (!a->is_const || py_constant_equal(&a->value, &b->value));
+/* What typing sees of a value: its type, constants, static shapes. */
+static bool is_same(const py_val *a, const py_val *b) {
+    if (!py_type_equal(a->type, b->type) || a->is_const != b->is_const) return false;
+    if (a->is_const && !py_constant_equal(&a->value, &b->value)) return false;
+    bool a_static = a->origin != NULL && a->origin->is_static,
+         b_static = b->origin != NULL && b->origin->is_static;
+    if (a_static != b_static) return false;
+    if (a_static && memcmp(a->origin->shape, b->origin->shape, sizeof a->origin->shape) != 0)
+        return false;
+    if ((a->items == NULL) != (b->items == NULL)) return false;
+    bool is_list = a->type->kind == TY_TUPLE || a->type->kind == TY_ZIP;
+    uint32_t n = a->items == NULL ? 0 : is_list ? a->type->count : 3;
+    for (uint32_t i = 0; i < n; i++)
+        if (!is_same(&a->items[i], &b->items[i])) return false;
+    return true;
 }
 
 static py_frame *find_frame(py_ctx *c, const py_function *fn, const py_val *args, uint32_t nargs) {
     for (py_frame *f = c->frames; f != NULL; f = f->next) {
         bool same = f->fn == fn && f->nargs == nargs;
-        for (uint32_t i = 0; i < nargs && same; i++)
-            same = py_type_equal(f->argument_types[i], args[i].type) &&
-                   same_value(&f->constants[i], &args[i]);
+        for (uint32_t i = 0; i < nargs && same; i++) same = is_same(&f->arguments[i], &args[i]);
         if (same) return f;
     }
     return NULL;
 }
 
-/* Variables as at the function's start. */
-static bool enter(py_ctx *c, const py_val *args) {
+bool py_return_value(py_ctx *c, const py_node *at, const py_val *v) {
     py_frame *f = c->frame;
-    for (uint32_t i = 0; i < f->nvars; i++) {
-        f->vars[i].defined = false;
-        f->vars[i].val = (py_val){.type = f->vars[i].type};
-    }
-    f->loop = NULL;
-    c->dead = false;
-    for (uint32_t i = 0; i < f->nargs; i++)
-        if (!py_assign_var(c, py_parameter(f->fn, i), &f->vars[i], &args[i])) return false;
-    return true;
+    f->result.val = *v;
+    if (!py_arrive(c, f->ret)) return false;
+    const py_type *t = f->ret->vals[0].type;
+    if (t->kind != TY_MIXED) return true;
+    return py_fail(c, at, "%s returns %s on one way and %s on another", f->fn->name,
+                   py_type_text(c, t->items[0]), py_type_text(c, t->items[1]));
 }
 
-static bool run_body(py_ctx *c, py_val *value) {
+/* Typing, or lowering at the place of the call. */
+static bool walk_function(py_ctx *c, const py_val *args) {
     py_frame *f = c->frame;
     const py_node *tree = f->fn->tree;
-    *value = py_val_none();
-    if (tree->kind == PY_LAMBDA) {
-        if (!py_expr(c, tree->b, value)) return false;
-        f->result = py_type_unify(c, f->result, value->type);
-        return f->result != NULL;
+    for (uint32_t i = 0; i < f->nvars; i++) {
+        f->vars[i].val = i < f->nargs ? args[i] : (py_val){.type = &py_type_unknown};
+        f->vars[i].guess = NULL;
     }
-    if (!py_body(c, &tree->list)) return false;
-    if (c->dead || f->caller == NULL) return true;
-    const py_type *t = py_type_unify(c, f->result, &py_type_none);
-    if (t == NULL)
-        return py_fail(c, tree, "%s returns a value on some ways and nothing on others",
-                       f->fn->name);
-    f->result = t;
+    f->result.val = py_val_none();
+    f->loop = NULL;
+    f->cursor = 0;
+    c->dead = false;
+    f->ret = py_merge_new(c, tree, &f->result);
+    ir_region *after = c->b.at;
+    if (f->caller != NULL) py_merge_block(c, f->ret);
+    py_val v = py_val_none();
+    if (tree->kind == PY_LAMBDA ? !py_expr(c, tree->b, &v) : !py_body(c, &tree->list)) return false;
+    if (f->caller == NULL) {
+        f->result.val = v;
+        return true;
+    }
+    if (!py_return_value(c, tree, &v)) return false;
+    py_go_on(c, f->ret, after);
     return true;
 }
 
-/* Rounds of typing until no variable's type grows. */
 static bool type_frame(py_ctx *c, const py_val *args) {
     py_frame *f = c->frame;
-    const py_node *tree = f->fn->tree;
-    py_val value;
-    bool emit = c->emit, changed = c->changed;
+    bool emit = c->emit;
+    const py_node *unknown = c->unknown;
     c->emit = false;
-    for (int round = 0;; round++) {
-        c->changed = false;
-        if (!enter(c, args)) return false;
-        bool ok = run_body(c, &value);
-        if (!ok && c->deferred && c->status == SIMT_OK && tree->kind == PY_LAMBDA) {
-            c->deferred = false;
-            return py_fail(c, tree, "%s: a variable is used before it is assigned", f->fn->name);
-        }
-        if (!ok) return false;
-        if (!c->changed) break;
-        if (round == MOST_ROUNDS)
-            return py_fail(c, tree, "%s: the types of its variables do not settle", f->fn->name);
-    }
+    c->unknown = NULL;
+    if (!walk_function(c, args) && c->status != SIMT_OK) return false;
+    if (c->unknown != NULL)
+        return py_fail(c, c->unknown, "variable '%s' is used before it is assigned",
+                       c->unknown->name);
     c->emit = emit;
-    c->changed = changed;
+    c->unknown = unknown;
     f->typed = true;
-    if (f->result->kind == TY_UNKNOWN) f->result = &py_type_none;
-    return true;
-}
-
-/* A function whose only return is its last statement needs no block to leave. */
-static uint32_t count_returns(const py_list *list) {
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < list->count; i++) {
-        const py_node *s = list->items[i];
-        n += s->kind == PY_RETURN;
-        if (s->kind == PY_IF || s->kind == PY_FOR || s->kind == PY_WHILE)
-            n += count_returns(&s->list) + count_returns(&s->list2);
-    }
-    return n;
-}
-
-static bool is_straight(const py_node *tree) {
-    if (tree->kind == PY_LAMBDA) return true;
-    uint32_t n = count_returns(&tree->list);
-    return n == 0 || (n == 1 && tree->list.items[tree->list.count - 1]->kind == PY_RETURN);
-}
-
-static bool emit_straight(py_ctx *c, py_val *out) {
-    const py_node *tree = c->frame->fn->tree;
-    py_val value = py_val_none();
-    if (tree->kind == PY_LAMBDA) {
-        if (!py_expr(c, tree->b, &value)) return false;
-    } else {
-        py_list body = tree->list;
-        const py_node *last = body.count > 0 ? body.items[body.count - 1] : NULL;
-        bool returns = last != NULL && last->kind == PY_RETURN;
-        if (returns) body.count--;
-        if (!py_body(c, &body)) return false;
-        if (returns && !c->dead && last->a != NULL && !py_expr(c, last->a, &value)) return false;
-        if (c->dead) { /* it ends in raise */
-            *out = (py_val){.type = c->frame->result};
-            return true;
-        }
-    }
-    return py_convert(c, tree, &value, c->frame->result, out);
-}
-
-static bool emit_call(py_ctx *c, const py_val *args, py_val *out) {
-    py_frame *f = c->frame;
-    if (!enter(c, args)) return false;
-    if (is_straight(f->fn->tree)) return emit_straight(c, out);
-    uint32_t n = py_type_slots(f->result);
-    ir_type *types = PY_NEW(c, ir_type, n + 1);
-    for (uint32_t i = 0; i < n; i++) types[i] = py_type_slot(f->result, i);
-    ir_region *after = c->b.at;
-    f->ret = (py_target){.label = ir_block(&c->b, types, n)};
-    c->b.at = f->ret.label->regions[0];
-    if (!py_body(c, &f->fn->tree->list)) return false;
-    if (!py_region_ended(c)) {
-        ir_value **values = PY_NEW(c, ir_value *, n + 1);
-        for (uint32_t i = 0; i < n; i++) values[i] = py_emit_zero(c, types[i]);
-        ir_br(&c->b, f->ret.label, values, n);
-    }
-    c->b.at = after;
-    *out = (py_val){.type = f->result, .v = PY_NEW(c, ir_value *, n + 1)};
-    for (uint32_t i = 0; i < n; i++) out->v[i] = &f->ret.label->results[i];
     return true;
 }
 
@@ -306,11 +223,12 @@ bool py_call_function(py_ctx *c, const py_node *at, const py_function *fn, py_va
         if (f->call == 0) return py_fail(c, at, "functions are called in too many places");
     }
     c->frame = f;
-    bool ok = f->typed || type_frame(c, args);
-    if (ok && c->emit)
-        ok = emit_call(c, args, out);
-    else if (ok)
-        *out = (py_val){.type = f->result};
+    bool ok = (f->typed || type_frame(c, args)) && (!c->emit || walk_function(c, args));
+    if (ok) {
+        *out = f->result.val;
+        out->is_const = false; /* as in Numba */
+        if (!c->emit) out->v = NULL;
+    }
     c->frame = outer;
     c->dead = dead;
     return ok;
@@ -439,7 +357,7 @@ static void add_hidden_parameters(py_ctx *c) {
 }
 
 static bool compile(py_ctx *c, const py_function *fn, const uint8_t *signature, size_t bytes) {
-    py_val *args, value;
+    py_val *args;
     uint32_t n;
     if (fn->tree->kind != PY_FUNCTION && fn->tree->kind != PY_LAMBDA)
         return py_fail(c, fn->tree, "not a function");
@@ -461,10 +379,11 @@ static bool compile(py_ctx *c, const py_function *fn, const uint8_t *signature, 
     c->nslots = 0;
     if (!read_parameters(c, fn, signature, bytes, &args, &n)) return false;
     add_hidden_parameters(c);
-    if (!enter(c, args) || !run_body(c, &value)) return false;
-    if (value.type->kind != TY_NONE)
+    if (!walk_function(c, args)) return false;
+    if (f->result.val.type->kind != TY_NONE)
         return py_fail(c, fn->tree, "a kernel cannot return a value: write results into an array");
     if (!py_region_ended(c)) ir_return(&c->b);
+    if (c->lost) return false;
     return !c->f->failed || (longjmp(c->no_memory, 1), false);
 }
 

@@ -59,17 +59,17 @@ static bool free_name(py_ctx *c, const py_node *n, py_val *out) {
 }
 
 static bool name(py_ctx *c, const py_node *n, py_val *out) {
-    py_var *v = py_find_var(c->frame, n);
+    py_var *v = py_find_var(c->frame, n->name);
     if (v == NULL) return free_name(c, n, out);
-    if (v->type->kind == TY_UNKNOWN) {
-        if (c->emit) return py_fail(c, n, "variable '%s' is used before it is assigned", n->name);
-        c->deferred = true;
+    const py_type *t = v->val.type;
+    if (t->kind == TY_UNKNOWN) {
+        if (c->unknown == NULL) c->unknown = n;
         return false;
     }
-    if (c->emit && !v->defined)
-        return py_fail(c, n, "variable '%s' is used before it is assigned", n->name);
+    if (t->kind == TY_MIXED)
+        return py_fail(c, n, "variable '%s' is %s or %s here, by the way taken: use two names",
+                       n->name, py_type_text(c, t->items[0]), py_type_text(c, t->items[1]));
     *out = v->val;
-    if (!v->defined) *out = (py_val){.type = v->type};
     return true;
 }
 
@@ -519,7 +519,7 @@ static bool assign_items(py_ctx *c, const py_node *target, const py_val *val) {
 bool py_assign(py_ctx *c, const py_node *target, const py_val *val) {
     py_val of, index;
     switch (target->kind) {
-    case PY_NAME: return py_assign_var(c, target, py_get_var(c, target), val);
+    case PY_NAME: py_get_var(c, target->name)->val = *val; return true;
     case PY_TUPLE:
     case PY_LIST: return assign_items(c, target, val);
     case PY_SUBSCRIPT:

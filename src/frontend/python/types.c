@@ -1,6 +1,6 @@
 /* Types of kernel values: equality, slots, names, unification; making values and emitting IR.
  *
- * A variable has one type over all its assignments: NumPy's promotion of all of them, as Numba unifies
+ * Where values of a variable meet, they take NumPy's promotion of their types, as Numba unifies
  * (numba.types.Number.unify).
  */
 #include "base/strbuf.h"
@@ -102,6 +102,7 @@ static void print_type(strbuf *b, const py_type *t) {
     case TY_ZIP: strbuf_puts(b, "iterator"); break;
     case TY_SLICE: strbuf_puts(b, "slice"); break;
     case TY_STRING: strbuf_puts(b, "string"); break;
+    case TY_MIXED: strbuf_puts(b, "of several types"); break;
     case TY_ENTITY: {
         static const char *const what[] = {"constant", "tuple",    "array",  "type",
                                            "function", "function", "module", "object"};

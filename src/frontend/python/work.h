@@ -1,15 +1,15 @@
 /* The front end's own structures.
  *
  * One evaluator does both typing and lowering: a walk over the tree gives each expression a py_val (its
- * type, and IR values when the walk emits). Typing is that walk without IR, repeated until the types of all
- * variables stand still; lowering is the same walk once more with the builder on. So each operator and
+ * type, and IR values when the walk emits). Typing is that walk without IR, where loops are repeated until the
+ * types at their heads stand still; lowering is the same walk once more with the builder on. So each operator and
  * intrinsic is written once. The emit_* helpers give NULL while typing, and accept NULL.
  *
  *   types.c       types, unification          number.c     conversions, arithmetic, comparisons
  *   compile.c     the driver, parameters      subscript.c  arrays: elements, views, bounds
- *   control.c     statements, merges          expr.c       expressions, names, calls
- *   iterate.c     what for goes over          tuple.c      items of tuples
- *   variables.c   before all: variables that only share a name
+ *   control.c     statements                  expr.c       expressions, names, calls
+ *   merge.c       variables where ways meet   tuple.c      items of tuples
+ *   iterate.c     what for goes over
  *   intrinsics.def + intrinsics_*.c           what can be called
  *
  * Functions returning bool have reported the error (py_fail) when they return false.
@@ -31,6 +31,7 @@ typedef enum py_type_kind {
     TY_ZIP,    /* items: iterables; of enumerate: a range and an iterable */
     TY_SLICE,  /* slots: start, stop, step as i64; which are given: `given` */
     TY_STRING, /* compile-time only: the value is the constant */
+    TY_MIXED,  /* of a variable: items[0] on one way, items[1] on another */
     TY_ENTITY  /* compile-time only: function, module, type, intrinsic */
 } py_type_kind;
 
@@ -43,7 +44,7 @@ struct py_type {
     bool readonly;  /* ARRAY */
     uint8_t given;  /* SLICE: bits start 1, stop 2, step 4 */
     ir_type space;  /* ARRAY */
-    uint32_t count; /* TUPLE, ZIP */
+    uint32_t count; /* TUPLE, ZIP, MIXED */
     const py_type *const *items;
     const py_entity *entity;
 };
@@ -71,28 +72,26 @@ struct py_val {
 
 typedef struct py_var {
     const char *name;
-    uint32_t web;        /* of the name: py_node */
-    const py_type *type; /* of all assignments */
-    py_val val;          /* the current value */
-    bool defined;        /* perhaps assigned on the way here */
+    py_val val; /* the current value; of type UNKNOWN where none was assigned on the way */
+    const py_type *guess; /* typing: what was taken for its type where it had none (merge.c) */
 } py_var;
 
-/* A construct that break, continue and return can name. */
-typedef struct py_target {
-    ir_inst *label;
-    py_var **vars; /* whose values it carries */
+/* Where ways through the code meet (merge.c). */
+typedef struct py_merge {
+    const py_node *at;
+    py_var **vars; /* those that are assigned on a way */
     uint32_t nvars;
-} py_target;
+    py_val *vals; /* per variable: what the ways have in common */
+    bool reached; /* a way came */
+    bool is_head; /* of a loop */
+    ir_inst *label;
+    ir_value *counter, *step; /* of a loop's head: what goes before the variables, or NULL */
+} py_merge;
 
 typedef struct py_loop py_loop;
 struct py_loop {
     py_loop *outer;
-    py_target exit, next;
-    bool exit_used;
-    bool *jumped; /* per variable of exit: assigned where break or continue jump */
-    /* `for`: the counter's next value is put before the variables on continue */
-    ir_value *counter, *step;
-    bool next_is_block; /* unrolled loops: continue leaves a block */
+    py_merge *exit, *next; /* where break and continue go */
 };
 
 /* One function with its argument types: variables and result type. */
@@ -103,18 +102,17 @@ struct py_frame {
     const py_node *called_at; /* in the caller */
     uint16_t call;            /* while emitting: number of this call in the IR function */
     const py_function *fn;
-    const py_type **argument_types;
-    py_val *constants; /* the arguments as given: constant ones make a frame of their own */
+    py_val *arguments; /* as first given: other types or constants make a frame of their own */
     uint32_t nargs;
     py_var *vars;
-    uint32_t nvars, capacity;
-    const py_type *result; /* UNKNOWN until a return is seen */
-    bool returns_value, falls_off;
-    bool typed;   /* fixpoint reached */
-    bool running; /* for recursion */
+    uint32_t nvars;
+    py_var result;
+    py_merge *ret;
+    py_merge **merges; /* in the order of the walk, which is at `cursor` */
+    uint32_t nmerges, cursor, merge_capacity;
+    bool typed;
     py_loop *loop;
     struct py_known *known; /* what free names mean */
-    py_target ret;          /* label NULL: the kernel itself */
 };
 
 typedef struct py_ctx {
@@ -125,10 +123,12 @@ typedef struct py_ctx {
     py_frame *frame, *frames;
     ir_func *f;
     ir_builder b;
-    bool emit;     /* lowering; else typing */
-    bool dead;     /* the code here cannot be reached */
-    bool deferred; /* the last failure only meant: a variable's type is not known yet */
-    bool changed;  /* a variable's type grew in this round */
+    bool emit; /* lowering; else typing */
+    bool dead; /* the code here cannot be reached */
+    /* typing: the first use of a variable without a type; perhaps a loop's next round knows it. Such a
+     * statement is left out: it fails with the status OK. */
+    const py_node *unknown;
+    bool lost; /* lowering came to a merge that typing had not seen: a bug of ours */
     simt_status status;
     py_fault *faults; /* growing; copied to the kernel at the end */
     uint32_t nfaults, fault_capacity;
@@ -158,12 +158,12 @@ bool py_fail_unknown(py_ctx *c, const py_node *n, const char *function); /* "num
 bool py_pass_failure(py_ctx *c, const py_node *at, simt_status status);  /* a host's failure */
 void *py_alloc(py_ctx *c, size_t bytes);
 #define PY_NEW(c, type, count) ((type *)py_alloc((c), sizeof(type) * (size_t)(count)))
-/* The variable that a Name, arg or FunctionDef names. */
-py_var *py_find_var(py_frame *f, const py_node *name); /* NULL: not a local variable */
-py_var *py_get_var(py_ctx *c, const py_node *name);    /* makes it */
-bool py_assign_var(py_ctx *c, const py_node *at, py_var *var, const py_val *val);
+py_var *py_find_var(py_frame *f, const char *name); /* NULL: not a local variable */
+py_var *py_get_var(py_ctx *c, const char *name);    /* makes it */
 /* The i-th positional parameter (ARG); after the last: *args. */
 const py_node *py_parameter(const py_function *fn, uint32_t i);
+/* `return v` of a function that is called. */
+bool py_return_value(py_ctx *c, const py_node *at, const py_val *v);
 /* Calls fn with arguments by position (parameters all filled): typing or inlining. */
 bool py_call_function(py_ctx *c, const py_node *at, const py_function *fn, py_val *args,
                       uint32_t nargs, py_val *out);
@@ -291,11 +291,29 @@ bool py_is_simple(const py_node *n);
 
 /* ---- control.c ---- */
 bool py_body(py_ctx *c, const py_list *body);
-/* Variables assigned in these lists. */
-py_var **py_assigned(py_ctx *c, const py_list *a, const py_list *b, const py_node *extra,
-                     uint32_t *n);
-ir_value **py_gather(py_ctx *c, const py_node *at, py_var **vars, uint32_t n, uint32_t extra,
-                     uint32_t *count); /* their slots, `extra` free places in front */
+
+/* ---- merge.c ---- */
+/* Variables assigned in these statements. */
+py_var **py_assigned(py_ctx *c, const py_list *statements, uint32_t *n);
+/* A merge of `var`, or (NULL) of the variables that the statement `at` assigns. */
+py_merge *py_merge_new(py_ctx *c, const py_node *at, py_var *var);
+ir_type *py_merge_slots(py_ctx *c, const py_merge *m, uint32_t *n);
+/* The variables' values as m wants them, behind `extra` free places; NULL: an error. */
+ir_value **py_merge_values(py_ctx *c, const py_merge *m, uint32_t extra, uint32_t *count);
+/* Opens a block that ends at m. */
+void py_merge_block(py_ctx *c, py_merge *m);
+/* The way walked so far goes on at m: what it brings is added, and it ends here. */
+void py_add_way(py_ctx *c, py_merge *m);
+bool py_arrive(py_ctx *c, py_merge *m);
+/* The walk goes on behind m, in `at`. */
+void py_go_on(py_ctx *c, py_merge *m, ir_region *at);
+/* A round of a loop: begins at the head (`types` gets its types there), and is the last one of typing
+ * when nothing new has come to the head. */
+void py_begin_round(py_ctx *c, py_merge *head, const py_type **types);
+bool py_is_settled(const py_merge *head, const py_type **types, bool used_unknown);
+/* Variables that have no type at m, a loop's exit, came as they were at the head. */
+void py_take_from_head(py_merge *m, const py_merge *head);
+
 /* iterate.c: start, stop and step of a range as i64. */
 void py_range_parts(py_ctx *c, const py_val *range, ir_value *out[3]);
 /* iterate.c: length and item i of anything that can be iterated; tuples have no run-time item. */

@@ -1,0 +1,248 @@
+/* Where ways through the code meet: the end of an if, a loop's head and its exit, a function's return.
+ *
+ * A variable has the type of the value it was given last, as in Numba, and assignments never convert: that
+ * happens here, where several values become one. Every way that comes adds its values' types and what is
+ * known of them (py_arrive); then the walk goes on with what they have in common (py_go_on). Types that have
+ * nothing in common make TY_MIXED, an error only where such a variable is used.
+ *
+ * Typing finds the merges of a frame in the order of its walk; lowering comes by in the same order and
+ * takes types and constants from them, since a label's types are needed before the ways that end there.
+ */
+#include "frontend/python/work.h"
+
+#include <string.h>
+
+/* ---- which variables a piece of code assigns ---- */
+
+typedef struct name_list {
+    py_ctx *c;
+    py_var **vars;
+    uint32_t n, capacity;
+} name_list;
+
+static void add_name(name_list *l, const char *name) {
+    py_var *v = py_get_var(l->c, name);
+    for (uint32_t i = 0; i < l->n; i++)
+        if (l->vars[i] == v) return;
+    if (l->n == l->capacity) {
+        py_var **grown = PY_NEW(l->c, py_var *, l->capacity * 2 + 8);
+        if (l->n > 0) memcpy(grown, l->vars, sizeof *grown * l->n);
+        l->vars = grown;
+        l->capacity = l->capacity * 2 + 8;
+    }
+    l->vars[l->n++] = v;
+}
+
+static void scan_target(name_list *l, const py_node *n) {
+    if (n->kind == PY_NAME) add_name(l, n->name);
+    if (n->kind == PY_STARRED) scan_target(l, n->a);
+    if (n->kind == PY_TUPLE || n->kind == PY_LIST)
+        for (uint32_t i = 0; i < n->list.count; i++) scan_target(l, n->list.items[i]);
+}
+
+static void scan(name_list *l, const py_node *n) {
+    if (n == NULL || n->kind == PY_LAMBDA) return;
+    if (n->kind == PY_FUNCTION) {
+        add_name(l, n->name);
+        return;
+    }
+    if (n->kind == PY_ASSIGN)
+        for (uint32_t i = 0; i < n->list.count; i++) scan_target(l, n->list.items[i]);
+    if (n->kind == PY_AUG_ASSIGN || n->kind == PY_FOR || n->kind == PY_NAMED ||
+        (n->kind == PY_ANN_ASSIGN && n->b != NULL))
+        scan_target(l, n->a);
+    scan(l, n->a);
+    scan(l, n->b);
+    scan(l, n->c);
+    for (uint32_t i = 0; i < n->list.count; i++) scan(l, n->list.items[i]);
+    for (uint32_t i = 0; i < n->list2.count; i++) scan(l, n->list2.items[i]);
+}
+
+py_var **py_assigned(py_ctx *c, const py_list *statements, uint32_t *n) {
+    name_list l = {.c = c};
+    for (uint32_t i = 0; i < statements->count; i++) scan(&l, statements->items[i]);
+    *n = l.n;
+    return l.vars;
+}
+
+/* ---- merges ---- */
+
+/* The next one of the frame's walk: made while typing, found again afterwards. */
+static py_merge *next_merge(py_ctx *c, const py_node *at) {
+    py_frame *f = c->frame;
+    uint32_t k = f->cursor++;
+    if (k < f->nmerges && f->merges[k]->at == at) return f->merges[k];
+    c->lost = c->emit;
+    if (k >= f->merge_capacity) {
+        py_merge **grown = PY_NEW(c, py_merge *, k * 2 + 8);
+        if (k > 0) memcpy(grown, f->merges, sizeof *grown * k);
+        f->merges = grown;
+        f->merge_capacity = k * 2 + 8;
+    }
+    f->nmerges = k + 1;
+    f->merges[k] = PY_NEW(c, py_merge, 1);
+    *f->merges[k] = (py_merge){.at = at};
+    return f->merges[k];
+}
+
+py_merge *py_merge_new(py_ctx *c, const py_node *at, py_var *var) {
+    py_merge *m = next_merge(c, at);
+    if (m->vals == NULL) { /* else known from an earlier walk */
+        py_list one = {(py_node *[]){(py_node *)at}, 1};
+        m->nvars = 1;
+        if (var == NULL) {
+            m->vars = py_assigned(c, &one, &m->nvars);
+        } else {
+            m->vars = PY_NEW(c, py_var *, 1);
+            m->vars[0] = var;
+        }
+        m->vals = PY_NEW(c, py_val, m->nvars + 1);
+    }
+    for (uint32_t i = 0; i < m->nvars && (!c->emit || c->lost); i++)
+        m->vals[i] = (py_val){.type = &py_type_unknown};
+    m->reached = m->is_head = false;
+    m->label = NULL;
+    m->counter = NULL;
+    return m;
+}
+
+ir_type *py_merge_slots(py_ctx *c, const py_merge *m, uint32_t *n) {
+    uint32_t k = 0;
+    *n = 0;
+    for (uint32_t i = 0; i < m->nvars; i++) *n += py_type_slots(m->vals[i].type);
+    ir_type *out = PY_NEW(c, ir_type, *n + 1);
+    for (uint32_t i = 0; i < m->nvars; i++)
+        for (uint32_t s = 0; s < py_type_slots(m->vals[i].type); s++)
+            out[k++] = py_type_slot(m->vals[i].type, s);
+    return out;
+}
+
+void py_merge_block(py_ctx *c, py_merge *m) {
+    if (!c->emit) return;
+    uint32_t n;
+    ir_type *types = py_merge_slots(c, m, &n);
+    m->label = ir_block(&c->b, types, n);
+    c->b.at = m->label->regions[0];
+}
+
+static const py_type *unite(py_ctx *c, const py_val *a, const py_val *b) {
+    const py_type *t = py_type_unify(c, a->type, b->type);
+    if (t != NULL && (a->type->kind != TY_STRING || b->type->kind != TY_STRING ||
+                      py_constant_equal(&a->value, &b->value)))
+        return t;
+    if (a->type->kind == TY_MIXED) return a->type;
+    if (b->type->kind == TY_MIXED) return b->type;
+    const py_type **items = PY_NEW(c, const py_type *, 2);
+    items[0] = a->type;
+    items[1] = b->type;
+    return py_type_tuple(c, items, 2, TY_MIXED);
+}
+
+/* Adds the value y of a way. Where a way brings none, the others' type was taken for it: see py_is_settled. */
+static void meet(py_ctx *c, py_var *var, py_val *x, const py_val *y) {
+    bool x_known = x->type->kind != TY_UNKNOWN, y_known = y->type->kind != TY_UNKNOWN;
+    py_val out = {.type = unite(c, x, y), .value = x_known ? x->value : y->value};
+    if (x_known != y_known) {
+        out.is_const = out.type->kind == TY_STRING;
+        if (var->guess != NULL && !py_type_equal(var->guess, out.type))
+            var->guess = &py_type_unknown;
+        if (var->guess == NULL) var->guess = out.type;
+    } else {
+        out.nonneg = x->nonneg && y->nonneg;
+        out.is_const = x->is_const && y->is_const && py_constant_equal(&x->value, &y->value);
+        if (x->origin == y->origin) out.origin = x->origin;
+    }
+    *x = out;
+}
+
+void py_add_way(py_ctx *c, py_merge *m) {
+    for (uint32_t i = 0; i < m->nvars; i++) {
+        py_val *x = &m->vals[i], typed = *x;
+        if (m->reached)
+            meet(c, m->vars[i], x, &m->vars[i]->val);
+        else
+            *x = m->vars[i]->val;
+        if (!c->emit) continue;
+        x->type = typed.type;
+        x->is_const = typed.is_const;
+        x->value = typed.value;
+    }
+    m->reached = true;
+}
+
+ir_value **py_merge_values(py_ctx *c, const py_merge *m, uint32_t extra, uint32_t *count) {
+    uint32_t k = extra;
+    ir_type *types = py_merge_slots(c, m, count);
+    *count += extra;
+    ir_value **out = PY_NEW(c, ir_value *, *count + 1);
+    for (uint32_t i = 0; i < m->nvars; i++) {
+        const py_type *t = m->vals[i].type;
+        uint32_t slots = py_type_slots(t);
+        py_val v = m->vars[i]->val;
+        bool assigned = !c->dead && v.type->kind != TY_UNKNOWN;
+        if (slots > 0 && assigned && !py_convert(c, m->at, &v, t, &v)) return NULL;
+        for (uint32_t s = 0; s < slots; s++, k++)
+            out[k] = assigned ? v.v[s] : py_emit_zero(c, types[k - extra]);
+    }
+    return out;
+}
+
+bool py_arrive(py_ctx *c, py_merge *m) {
+    if (!c->dead) py_add_way(c, m);
+    if (c->emit && !py_region_ended(c)) {
+        uint32_t n, extra = m->counter != NULL;
+        ir_value **values = py_merge_values(c, m, extra, &n);
+        if (values == NULL) return false;
+        if (extra) values[0] = py_emit_binary(c, IR_ADD, m->counter, m->step);
+        if (m->is_head)
+            ir_continue(&c->b, m->label, values, n);
+        else
+            ir_br(&c->b, m->label, values, n);
+    }
+    c->dead = true;
+    return true;
+}
+
+/* What is known of a variable at a loop's head: of later rounds no more than the type. */
+static py_val later_round(const py_val *v) {
+    return v->type->kind == TY_STRING ? *v : (py_val){.type = v->type};
+}
+
+static void set_values(py_ctx *c, py_merge *m, ir_value *slots) {
+    for (uint32_t i = 0; i < m->nvars; i++) {
+        py_val v = m->is_head ? later_round(&m->vals[i]) : m->vals[i];
+        uint32_t n = py_type_slots(v.type);
+        v.items = NULL;
+        v.v = c->emit ? PY_NEW(c, ir_value *, n + 1) : NULL;
+        for (uint32_t s = 0; c->emit && s < n; s++) v.v[s] = slots++;
+        v.nonneg = v.nonneg || py_scalar_is_unsigned(py_scalar_of(&v));
+        m->vars[i]->val = v;
+    }
+}
+
+void py_go_on(py_ctx *c, py_merge *m, ir_region *at) {
+    if (c->emit) c->b.at = at;
+    c->dead = !m->reached;
+    if (m->reached) set_values(c, m, c->emit ? m->label->results : NULL);
+}
+
+void py_begin_round(py_ctx *c, py_merge *head, const py_type **types) {
+    for (uint32_t i = 0; i < head->nvars; i++) types[i] = head->vals[i].type;
+    set_values(c, head, c->emit ? c->b.at->params + (head->counter != NULL) : NULL);
+    c->dead = false;
+}
+
+bool py_is_settled(const py_merge *head, const py_type **types, bool used_unknown) {
+    for (uint32_t i = 0; i < head->nvars; i++) {
+        const py_type *now = head->vals[i].type, *guess = head->vars[i]->guess;
+        if (py_type_equal(types[i], now)) continue;
+        if (types[i]->kind != TY_UNKNOWN || used_unknown) return false;
+        if (guess != NULL && !py_type_equal(guess, now)) return false;
+    }
+    return true;
+}
+
+void py_take_from_head(py_merge *m, const py_merge *head) {
+    for (uint32_t i = 0; i < m->nvars; i++)
+        if (m->vals[i].type->kind == TY_UNKNOWN) m->vals[i] = later_round(&head->vals[i]);
+}
