@@ -34,7 +34,13 @@ MODULES = {
         "torch.backends",
     ),
     "torchvision": ("torchvision", "torchvision.datasets", "torchvision.transforms"),
-    "numba": ("numba", "numba.cuda", "numba.cuda.random", "numba.cuda.libdevice"),
+    "numba": (
+        "numba",
+        "numba.cuda",
+        "numba.cuda.random",
+        "numba.cuda.fp16",
+        "numba.cuda.libdevice",
+    ),
     "tensorflow": ("tensorflow",),
     "keras": ("keras",),
 }

@@ -27,8 +27,10 @@ INSTEAD = {
 
 # For names whose nearest is another word.
 _NEAREST = {
-    **{("numba", n): "numba.cuda.jit" for n in ("njit", "jit", "generated_jit", "stencil")},
-    **{("numba", n): "numba.cuda.jit" for n in ("vectorize", "guvectorize", "cfunc", "jit_module")},
+    **{
+        ("numba", n): "numba.cuda.jit"
+        for n in ("njit", "jit", "generated_jit", "stencil", "cfunc", "jit_module")
+    },
     ("numba", "prange"): "numba.cuda.grid",
 }
 

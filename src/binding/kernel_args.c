@@ -227,12 +227,41 @@ static bool add_host(walk *w, PyObject *o) {
 
 static bool add(walk *w, PyObject *o);
 
+static bool add_text(walk *w, const char *text) {
+    kernel_args *k = w->k;
+    size_t n = strlen(text) + 1;
+    if (k->nsignature + n > MAX_SIGNATURE_BYTES) return too_many(w);
+    memcpy(k->signature + k->nsignature, text, n);
+    k->nsignature += (uint32_t)n;
+    return true;
+}
+
+/* The class's name and its fields' into the signature; *found: it is a named tuple's. */
+static bool add_names(walk *w, PyObject *o, bool *found) {
+    PyObject *fields = PyTuple_CheckExact(o) ? NULL : PyObject_GetAttrString(o, "_fields");
+    PyErr_Clear();
+    *found = fields && PyTuple_Check(fields) && PyTuple_GET_SIZE(fields) == PyTuple_GET_SIZE(o);
+    const char *dot = strrchr(Py_TYPE(o)->tp_name, '.');
+    bool ok = !*found || add_text(w, dot ? dot + 1 : Py_TYPE(o)->tp_name);
+    for (Py_ssize_t i = 0; *found && ok && i < PyTuple_GET_SIZE(fields); i++) {
+        PyObject *field = PyTuple_GET_ITEM(fields, i);
+        const char *text = PyUnicode_Check(field) ? PyUnicode_AsUTF8(field) : "";
+        ok = text && add_text(w, text);
+    }
+    Py_XDECREF(fields);
+    return ok;
+}
+
 static bool add_tuple(walk *w, PyObject *o) {
     kernel_args *k = w->k;
+    bool named;
     Py_ssize_t n = PyTuple_GET_SIZE(o);
+    uint32_t mark = k->nsignature;
     if (k->nsignature + 2 > MAX_SIGNATURE_BYTES || n > 255 || w->depth > 16) return too_many(w);
     k->signature[k->nsignature++] = PY_SIG_TUPLE;
     k->signature[k->nsignature++] = (uint8_t)n;
+    if (!add_names(w, o, &named)) return false;
+    if (named) k->signature[mark] = PY_SIG_NAMED;
     w->depth++;
     for (Py_ssize_t i = 0; i < n; i++)
         if (!add(w, PyTuple_GET_ITEM(o, i))) return false;
@@ -399,6 +428,17 @@ static bool match_array(matching *m) {
     return true;
 }
 
+static bool match_names(matching *m, int texts) {
+    for (; texts > 0; texts--) {
+        size_t n = strlen((const char *)m->own) + 1;
+        if ((size_t)(m->declared_end - m->declared) < n || memcmp(m->own, m->declared, n) != 0)
+            return false;
+        m->own += n;
+        m->declared += n;
+    }
+    return true;
+}
+
 static bool match_one(matching *m) {
     if (m->own == m->own_end || m->declared == m->declared_end) return false;
     uint8_t a = *m->own, b = *m->declared;
@@ -407,11 +447,12 @@ static bool match_one(matching *m) {
         m->own++;
         m->declared++;
         if (a != b) return false;
-        if (a != PY_SIG_TUPLE) return true;
+        if (a != PY_SIG_TUPLE && a != PY_SIG_NAMED) return true;
         if (m->declared == m->declared_end || *m->own != *m->declared) return false;
         int n = *m->own;
         m->own++;
         m->declared++;
+        if (a == PY_SIG_NAMED && !match_names(m, n + 1)) return false;
         for (int i = 0; i < n; i++)
             if (!match_one(m)) return false;
         return true;

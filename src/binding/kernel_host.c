@@ -194,12 +194,35 @@ static int as_numpy_scalar(PyObject *o, kernel_function *owner, py_entity *out) 
     return status;
 }
 
+/* The names of a named tuple's class; NULL: it has none. */
+static bool tuple_names(PyTypeObject *type, arena *mem, const py_names **out) {
+    *out = NULL;
+    PyObject *fields = attribute_or_null((PyObject *)type, "_fields");
+    Py_ssize_t n = fields && PyTuple_Check(fields) ? PyTuple_GET_SIZE(fields) : 0;
+    py_names *names = n > 0 ? ARENA_NEW(mem, py_names) : NULL;
+    const char **texts = names ? ARENA_ARRAY(mem, const char *, n) : NULL;
+    const char *dot = strrchr(type->tp_name, '.');
+    if (names) *names = (py_names){.fields = texts, .count = (uint32_t)n};
+    bool ok = n == 0 || (texts && (names->name = arena_strdup(mem, dot ? dot + 1 : type->tp_name)));
+    for (Py_ssize_t i = 0; ok && i < n; i++) {
+        const char *text = PyUnicode_Check(PyTuple_GET_ITEM(fields, i))
+                               ? PyUnicode_AsUTF8(PyTuple_GET_ITEM(fields, i))
+                               : NULL;
+        ok = (texts[i] = text ? arena_strdup(mem, text) : NULL) != NULL;
+    }
+    Py_XDECREF(fields);
+    if (!ok && !PyErr_Occurred()) PyErr_NoMemory();
+    if (!ok || n == 0) return ok && !PyErr_Occurred();
+    *out = names;
+    return true;
+}
+
 static int as_tuple(PyObject *o, const char *name, int depth, kernel_function *owner,
                     py_entity *out) {
     if (!PyTuple_Check(o) || depth >= MAX_TUPLE_DEPTH) return 0;
     Py_ssize_t n = PyTuple_GET_SIZE(o);
     out->kind = PY_ENTITY_TUPLE;
-    out->handle = o; /* attributes of named tuples */
+    if (!PyTuple_CheckExact(o) && !tuple_names(Py_TYPE(o), &owner->mem, &out->names)) return -1;
     out->count = (uint32_t)n;
     out->items = ARENA_ARRAY(&owner->mem, py_entity, n + 1);
     if (!out->items) return PyErr_NoMemory(), -1;
@@ -319,6 +342,14 @@ static int as_function(PyObject *o, kernel_function *owner, py_entity *out) {
     return status;
 }
 
+static int as_named_class(PyObject *o, kernel_function *owner, py_entity *out) {
+    if (!PyType_Check(o) || !PyType_IsSubtype((PyTypeObject *)o, &PyTuple_Type)) return 0;
+    if (!tuple_names((PyTypeObject *)o, &owner->mem, &out->names)) return -1;
+    if (!out->names) return 0;
+    out->handle = o;
+    return done_or_failed(become(out, PY_ENTITY_NAMED, out->names->name) && keep(owner, o));
+}
+
 /* Modules; and classes of the user's, whose attributes may be constants (enums, settings). */
 static int as_module(PyObject *o, kernel_function *owner, py_entity *out) {
     PyObject *name = NULL;
@@ -348,6 +379,7 @@ static bool to_entity(PyObject *o, const char *name, int depth, kernel_function 
     if (status == 0) status = as_marked(o, owner, out);
     if (status == 0) status = as_library_function(o, owner, out);
     if (status == 0) status = as_function(o, owner, out);
+    if (status == 0) status = as_named_class(o, owner, out);
     if (status == 0) status = as_module(o, owner, out);
     if (status == 0) {
         memset(out, 0, sizeof *out);
@@ -442,13 +474,12 @@ static simt_status attribute_of_intrinsic(const py_entity *of, const char *name,
 static simt_status host_attribute(void *context, const py_entity *of, const char *name,
                                   py_entity *out) {
     if (of->kind == PY_ENTITY_INTRINSIC) return attribute_of_intrinsic(of, name, out);
-    bool named_tuple = of->kind == PY_ENTITY_TUPLE && of->handle;
-    if (of->kind != PY_ENTITY_MODULE && !named_tuple)
+    if (of->kind != PY_ENTITY_MODULE)
         return status_fail(SIMT_ERR_TYPING, "%s has no attribute '%s' in a kernel",
                            of->name ? of->name : "a constant", name);
     PyObject *value = PyObject_GetAttrString(of->handle, name);
     char whole[200];
-    snprintf(whole, sizeof whole, "%s.%s", of->name ? of->name : "tuple", name);
+    snprintf(whole, sizeof whole, "%s.%s", of->name, name);
     bool done = value && kernel_to_entity(value, whole, &everyone, out);
     Py_XDECREF(value);
     return done ? SIMT_OK : status_of_exception();

@@ -1,7 +1,8 @@
 """The numba face: kernels in Python (numba.cuda), the types they are written with.
 
 `import numba` under `simt run` means this module. NumPy is imported only when its types are asked
-for. What compiles functions for the host in Numba (njit, jit, vectorize) is not here.
+for. vectorize and guvectorize are for target='cuda'; what compiles functions for the host in Numba
+(njit, jit) is not here.
 """
 
 from simt._missing import module_hooks as _module_hooks
@@ -9,6 +10,8 @@ from simt._missing import module_hooks as _module_hooks
 from . import types  # noqa: F401
 from .core import config, errors  # noqa: F401
 from .core.types import (  # noqa: F401
+    Signature,
+    Type,
     b1,
     bool_,
     boolean,
@@ -63,5 +66,29 @@ from .core.types import (  # noqa: F401
 
 __version__ = "0.61.2+simt"
 version_info = (0, 61, 2)
+
+
+def _make_ufunc(kind, ftylist_or_function, layout, target, options):
+    from .cuda import vectorizers
+
+    if callable(ftylist_or_function):
+        return vectorizers.make(kind, target, (), options)(ftylist_or_function)
+    signatures = ftylist_or_function
+    if isinstance(signatures, (str, Signature)) or isinstance(next(iter(signatures), ""), Type):
+        signatures = [signatures]
+    if layout is not None:
+        options["layout"] = layout
+    return vectorizers.make(kind, target, signatures, options)
+
+
+def vectorize(ftylist_or_function=(), target="cpu", **options):
+    """@vectorize(['float32(float32, float32)'], target='cuda'): makes a function of arrays."""
+    return _make_ufunc("vectorize", ftylist_or_function, None, target, options)
+
+
+def guvectorize(ftylist, signature, target="cpu", **options):
+    """@guvectorize(['void(float32[:], float32[:])'], '(n)->()', target='cuda')."""
+    return _make_ufunc("guvectorize", ftylist, signature, target, options)
+
 
 __getattr__, __dir__ = _module_hooks(globals(), lazy=("cuda", "np"))

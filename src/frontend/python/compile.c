@@ -299,6 +299,30 @@ static bool read_scalar(py_ctx *c, py_scalar s, const char *name, py_val *out) {
     return true;
 }
 
+static const char *read_text(py_ctx *c, reader *r) {
+    const char *text = (const char *)r->at;
+    size_t n = strnlen(text, (size_t)(r->end - r->at));
+    r->at += n < (size_t)(r->end - r->at) ? n + 1 : n;
+    char *copy = PY_NEW(c, char, n + 1);
+    memcpy(copy, text, n);
+    copy[n] = 0;
+    return copy;
+}
+
+static bool read_named(py_ctx *c, reader *r, const char *name, py_val *out) {
+    py_names *names = PY_NEW(c, py_names, 1);
+    *names = (py_names){.count = r->at < r->end ? *r->at++ : 0};
+    const char **fields = PY_NEW(c, const char *, names->count + 1);
+    names->name = read_text(c, r);
+    for (uint32_t i = 0; i < names->count; i++) fields[i] = read_text(c, r);
+    names->fields = fields;
+    py_val *items = PY_NEW(c, py_val, names->count + 1);
+    for (uint32_t i = 0; i < names->count; i++)
+        if (!read_value(c, r, name, &items[i])) return false;
+    *out = py_val_named(c, items, names);
+    return true;
+}
+
 static bool read_value(py_ctx *c, reader *r, const char *name, py_val *out) {
     if (r->at >= r->end) return py_fail(c, NULL, "bad signature");
     uint8_t code = *r->at++;
@@ -307,6 +331,7 @@ static bool read_value(py_ctx *c, reader *r, const char *name, py_val *out) {
         *out = py_val_none();
         return true;
     }
+    if (code == PY_SIG_NAMED) return read_named(c, r, name, out);
     if (code == PY_SIG_TUPLE) {
         uint32_t n = r->at < r->end ? *r->at++ : 0;
         py_val *items = PY_NEW(c, py_val, n + 1);

@@ -90,7 +90,7 @@ static bool convert_tuple(py_ctx *c, const py_node *at, const py_val *v, const p
                           py_val *out) {
     py_val *items = PY_NEW(c, py_val, to->count + 1);
     for (uint32_t i = 0; i < to->count; i++) {
-        py_val item = py_val_item(c, v, i);
+        py_val item = py_val_item(v, i);
         if (!py_convert(c, at, &item, to->items[i], &items[i])) return false;
     }
     *out = py_val_tuple(c, items, to->count);
@@ -102,7 +102,8 @@ bool py_convert(py_ctx *c, const py_node *at, const py_val *v, const py_type *to
     *out = *v;
     if (py_type_equal(v->type, to)) return true;
     if (to->kind == TY_SCALAR) return py_to_scalar(c, at, v, to->scalar, out);
-    if (v->type->kind == to->kind && to->kind == TY_TUPLE && v->type->count == to->count)
+    if (v->type->kind == to->kind && to->kind == TY_TUPLE && v->type->count == to->count &&
+        py_names_equal(v->type->names, to->names))
         return convert_tuple(c, at, v, to, out);
     if (v->type->kind == to->kind && to->kind == TY_ARRAY && v->type->scalar == to->scalar &&
         v->type->ndim == to->ndim && v->type->space == to->space) {

@@ -26,7 +26,8 @@ static bool entity_value(py_ctx *c, const py_node *at, const py_entity *e, py_va
         py_val *items = PY_NEW(c, py_val, e->count + 1);
         for (uint32_t i = 0; i < e->count; i++)
             if (!entity_value(c, at, &e->items[i], &items[i])) return false;
-        *out = py_val_tuple(c, items, e->count);
+        *out =
+            e->names != NULL ? py_val_named(c, items, e->names) : py_val_tuple(c, items, e->count);
         return true;
     }
     case PY_ENTITY_ARRAY: return py_array_constant(c, at, e, out);
@@ -119,6 +120,8 @@ static bool attribute(py_ctx *c, const py_node *n, py_val *out) {
         if (!py_array_attribute(c, n, &of, n->name, out, &found)) return false;
     } else if (of.type->kind == TY_SCALAR) {
         if (!scalar_attribute(c, n, &of, out, &found)) return false;
+    } else if (of.type->kind == TY_TUPLE) {
+        found = py_named_attribute(&of, n->name, out);
     }
     if (found) return true;
     return py_fail(c, n, "%s has no attribute '%s' in a kernel", py_type_text(c, of.type), n->name);
@@ -292,7 +295,7 @@ static bool tuple(py_ctx *c, const py_node *n, py_val *out) {
             room += more + 8;
         }
         for (uint32_t k = 0; k < more; k++)
-            items[count++] = e->kind == PY_STARRED ? py_val_item(c, &v, k) : v;
+            items[count++] = e->kind == PY_STARRED ? py_val_item(&v, k) : v;
     }
     *out = py_val_tuple(c, items, count);
     return true;
@@ -345,7 +348,7 @@ static bool evaluate_arguments(py_ctx *c, const py_node *n, py_call *x) {
         if (v.type->kind != TY_TUPLE || x->nargs + v.type->count + n->list2.count >= room)
             return py_fail(c, a, "only a short tuple can be unpacked, not %s",
                            py_type_text(c, v.type));
-        for (uint32_t k = 0; k < v.type->count; k++) x->args[x->nargs++] = py_val_item(c, &v, k);
+        for (uint32_t k = 0; k < v.type->count; k++) x->args[x->nargs++] = py_val_item(&v, k);
     }
     for (uint32_t i = 0; i < n->list2.count; i++) {
         const py_node *k = n->list2.items[i];
@@ -481,6 +484,7 @@ static bool call(py_ctx *c, const py_node *n, py_val *out) {
     case PY_ENTITY_INTRINSIC: return call_intrinsic(c, n, e, &x, out);
     case PY_ENTITY_FUNCTION: return call_function(c, n, e, &x, out);
     case PY_ENTITY_TYPE: return call_type(c, n, e, &x, out);
+    case PY_ENTITY_NAMED: return py_call_named(c, n, e->names, &x, out);
     default:
         return py_fail(c, n, "%s cannot be called in a kernel", e->name ? e->name : "this object");
     }
@@ -504,12 +508,12 @@ static bool assign_items(py_ctx *c, const py_node *target, const py_val *val) {
         if (i == star) {
             uint32_t rest = count + 1 - n;
             py_val *items = PY_NEW(c, py_val, rest + 1);
-            for (uint32_t k = 0; k < rest; k++) items[k] = py_val_item(c, val, from + k);
+            for (uint32_t k = 0; k < rest; k++) items[k] = py_val_item(val, from + k);
             item = py_val_tuple(c, items, rest);
             from += rest;
             t = t->a;
         } else {
-            item = py_val_item(c, val, from++);
+            item = py_val_item(val, from++);
         }
         if (!py_assign(c, t, &item)) return false;
     }

@@ -41,6 +41,7 @@ size_t py_scalar_bytes(py_scalar s);     /* in memory */
  *   array           'A' py_scalar ndim layout flags   layout: 'C', 'F' or 'A' (any strides);
  *                                                     flags: 1 read-only
  *   tuple           'T' count, then the elements
+ *   named tuple     'M' count, the class's name and those of the items (each ends with 0), the elements
  *   None            'N'
  * A parameter whose argument is left out and has a default is written 'D'; its value is a constant.
  *
@@ -53,7 +54,13 @@ size_t py_scalar_bytes(py_scalar s);     /* in memory */
  *   PY_USES_PRINT            address of the print buffer (below)
  *   one address per constant array (py_kernel.constants)
  */
-enum { PY_SIG_ARRAY = 'A', PY_SIG_TUPLE = 'T', PY_SIG_NONE = 'N', PY_SIG_DEFAULT = 'D' };
+enum {
+    PY_SIG_ARRAY = 'A',
+    PY_SIG_TUPLE = 'T',
+    PY_SIG_NAMED = 'M',
+    PY_SIG_NONE = 'N',
+    PY_SIG_DEFAULT = 'D'
+};
 enum { PY_ARRAY_READONLY = 1 };
 
 /* ---- what names mean: the host's answers ---- */
@@ -66,8 +73,17 @@ typedef enum py_entity_kind {
     PY_ENTITY_INTRINSIC, /* name: "math.sin", "cuda.grid", "numpy.sqrt", "builtins.range", ... */
     PY_ENTITY_FUNCTION,  /* a Python function or device function: handle */
     PY_ENTITY_MODULE,    /* handle; attributes are asked with `attribute` */
+    PY_ENTITY_NAMED,     /* a class of named tuples: names */
     PY_ENTITY_OBJECT     /* anything else: name says what it is, for the error */
 } py_entity_kind;
+
+/* The names of a tuple's items: a named tuple's class, or a vector type. */
+typedef struct py_names {
+    const char *name;
+    const char *const *fields;
+    uint32_t count;
+    py_scalar element; /* vector types: of all items; else NONE */
+} py_names;
 
 typedef struct py_entity py_entity;
 struct py_entity {
@@ -78,7 +94,8 @@ struct py_entity {
     py_constant value; /* CONSTANT */
     py_entity *items;
     uint32_t count;
-    void *handle; /* the host's: a borrowed PyObject that lives as long as the kernel */
+    const py_names *names; /* NAMED; TUPLE: of a named class, or NULL */
+    void *handle;          /* the host's: a borrowed PyObject that lives as long as the kernel */
     /* ARRAY: */
     int ndim;
     int64_t shape[PY_MAX_NDIM], strides[PY_MAX_NDIM];

@@ -66,7 +66,7 @@ bool builtin_extreme(py_ctx *c, py_call *x, py_val *out) {
         py_val *tuple = items;
         n = tuple->type->count;
         items = PY_NEW(c, py_val, n + 1);
-        for (uint32_t i = 0; i < n; i++) items[i] = py_val_item(c, tuple, i);
+        for (uint32_t i = 0; i < n; i++) items[i] = py_val_item(tuple, i);
     } else if (n == 1) {
         return py_fail(c, x->node, "%s of %s: give it two or more numbers, or a tuple", x->name,
                        py_type_text(c, items[0].type));
@@ -242,7 +242,7 @@ static bool print_value(py_ctx *c, py_call *x, print_work *w, const py_val *v) {
     if (v->type->kind == TY_TUPLE) {
         strbuf_puts(&w->text, "(");
         for (uint32_t i = 0; i < v->type->count; i++) {
-            py_val item = py_val_item(c, v, i);
+            py_val item = py_val_item(v, i);
             if (i > 0) strbuf_puts(&w->text, ", ");
             if (!print_value(c, x, w, &item)) return false;
         }

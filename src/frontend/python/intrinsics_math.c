@@ -35,6 +35,16 @@ bool math_unary(py_ctx *c, py_call *x, py_val *out) {
     return true;
 }
 
+/* The same bits as another type; extra: 16 * from + to. */
+bool math_bits(py_ctx *c, py_call *x, py_val *out) {
+    py_scalar from = (py_scalar)(x->extra / 16), to = (py_scalar)(x->extra % 16);
+    py_val v;
+    if (!py_check_arguments(c, x, 1, 1, "") || !py_to_scalar(c, x->node, &x->args[0], from, &v))
+        return false;
+    *out = py_val_scalar(c, to, py_emit_cast(c, IR_BITCAST, py_scalar_ir(to), py_slot(&v, 0)));
+    return true;
+}
+
 bool math_binary(py_ctx *c, py_call *x, py_val *out) {
     py_val a, b;
     py_scalar s;

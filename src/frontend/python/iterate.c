@@ -32,7 +32,7 @@ bool py_iter_length(py_ctx *c, const py_node *at, const py_val *it, ir_value **l
     }
     case TY_ZIP:
         for (uint32_t i = 0; i < it->type->count; i++) {
-            py_val part = py_val_item(c, it, i);
+            py_val part = py_val_item(it, i);
             ir_value *n;
             int64_t k;
             if (!py_iter_length(c, at, &part, &n, &k)) return false;
@@ -56,7 +56,7 @@ bool py_iter_item(py_ctx *c, const py_node *at, const py_val *it, ir_value *i, i
     }
     case TY_TUPLE:
         if (known >= 0)
-            *out = py_val_item(c, it, (uint32_t)known);
+            *out = py_val_item(it, (uint32_t)known);
         else {
             py_val k = py_val_scalar(c, PY_S_I64, i);
             return py_get_item(c, at, it, &k, out);
@@ -75,7 +75,7 @@ bool py_iter_item(py_ctx *c, const py_node *at, const py_val *it, ir_value *i, i
     default: {
         py_val *items = PY_NEW(c, py_val, it->type->count + 1);
         for (uint32_t k = 0; k < it->type->count; k++) {
-            py_val part = py_val_item(c, it, k);
+            py_val part = py_val_item(it, k);
             if (!py_iter_item(c, at, &part, i, known, &items[k])) return false;
         }
         *out = py_val_tuple(c, items, it->type->count);

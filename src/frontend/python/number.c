@@ -35,6 +35,8 @@ static bool no_operator(py_ctx *c, const py_node *at, py_operator op, const py_v
     const char *hint = "";
     if (a->type->kind == TY_ARRAY || b->type->kind == TY_ARRAY)
         hint = ": a kernel works on elements, write a[i]";
+    else if (a->type->names != NULL || b->type->names != NULL)
+        hint = ": write it for the items, v.x";
     else if (op >= PY_LSHIFT && op <= PY_BITAND)
         hint = ": it works on integers, convert with int(...)";
     return py_fail(c, at, "no operator %s for %s and %s%s", py_operator_text(op), ta,
@@ -370,8 +372,8 @@ static bool complex_binary(py_ctx *c, const py_node *at, py_operator op, const p
 static bool join_tuples(py_ctx *c, const py_val *a, const py_val *b, py_val *out) {
     uint32_t n = a->type->count, m = b->type->count;
     py_val *items = PY_NEW(c, py_val, n + m + 1);
-    for (uint32_t i = 0; i < n; i++) items[i] = py_val_item(c, a, i);
-    for (uint32_t i = 0; i < m; i++) items[n + i] = py_val_item(c, b, i);
+    for (uint32_t i = 0; i < n; i++) items[i] = py_val_item(a, i);
+    for (uint32_t i = 0; i < m; i++) items[n + i] = py_val_item(b, i);
     *out = py_val_tuple(c, items, n + m);
     return true;
 }
@@ -381,10 +383,15 @@ static bool is_bit_operator(py_operator op) {
 }
 static bool is_shift(py_operator op) { return op == PY_LSHIFT || op == PY_RSHIFT; }
 
+/* Vectors are no tuples that operators work on. */
+static bool is_plain_tuple(const py_val *v) {
+    return v->type->kind == TY_TUPLE &&
+           (v->type->names == NULL || v->type->names->element == PY_S_NONE);
+}
+
 bool py_binary(py_ctx *c, const py_node *at, py_operator op, const py_val *a, const py_val *b,
                py_val *out) {
-    if (op == PY_ADD && a->type->kind == TY_TUPLE && b->type->kind == TY_TUPLE)
-        return join_tuples(c, a, b, out);
+    if (op == PY_ADD && is_plain_tuple(a) && is_plain_tuple(b)) return join_tuples(c, a, b, out);
     py_scalar s = py_scalar_of(a), t = py_scalar_of(b);
     if (s == PY_S_NONE || t == PY_S_NONE || op == PY_MATMULT) return no_operator(c, at, op, a, b);
     bool integral = is_integral(s) && is_integral(t);
@@ -545,7 +552,7 @@ static bool compare_tuples(py_ctx *c, const py_node *at, py_operator op, const p
     }
     *out = py_val_bool(c, op == PY_EQ);
     for (uint32_t i = 0; i < a->type->count; i++) {
-        py_val x = py_val_item(c, a, i), y = py_val_item(c, b, i), r;
+        py_val x = py_val_item(a, i), y = py_val_item(b, i), r;
         if (!py_compare(c, at, op, &x, &y, &r)) return false;
         ir_value *both =
             py_emit_binary(c, op == PY_EQ ? IR_AND : IR_OR, py_slot(out, 0), py_slot(&r, 0));
@@ -559,7 +566,7 @@ static bool compare_member(py_ctx *c, const py_node *at, bool negated, const py_
     if (b->type->kind != TY_TUPLE) return no_operator(c, at, negated ? PY_NOTIN : PY_IN, a, b);
     ir_value *any = py_emit_int(c, IR_I1, 0);
     for (uint32_t i = 0; i < b->type->count; i++) {
-        py_val item = py_val_item(c, b, i), r;
+        py_val item = py_val_item(b, i), r;
         if (!py_compare(c, at, PY_EQ, a, &item, &r)) return false;
         any = py_emit_binary(c, IR_OR, any, py_slot(&r, 0));
     }
@@ -586,8 +593,7 @@ bool py_compare(py_ctx *c, const py_node *at, py_operator op, const py_val *a, c
             return py_fail(c, at, "'%s' compares with None only: write ==", py_operator_text(op));
         op = negated ? PY_NOTEQ : PY_EQ;
     }
-    if (a->type->kind == TY_TUPLE && b->type->kind == TY_TUPLE)
-        return compare_tuples(c, at, op, a, b, out);
+    if (is_plain_tuple(a) && is_plain_tuple(b)) return compare_tuples(c, at, op, a, b, out);
     if (py_scalar_of(a) == PY_S_NONE || py_scalar_of(b) == PY_S_NONE)
         return no_operator(c, at, op, a, b);
     if (fold_compare(c, op, a, b, out)) return true;

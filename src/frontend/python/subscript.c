@@ -41,7 +41,7 @@ static bool take_apart(py_ctx *c, const py_node *at, const py_val *of, const py_
     uint32_t n = tuple ? index->type->count : 1;
     if (n > MOST_PARTS) return py_fail(c, at, "too many indices: %u", n);
     for (uint32_t i = 0; i < n; i++) {
-        py_val v = tuple ? py_val_item(c, index, i) : *index;
+        py_val v = tuple ? py_val_item(index, i) : *index;
         py_type_kind kind = v.type->kind;
         if (kind == TY_SCALAR) {
             if (!py_to_index(c, at, &v, "an index", &v)) return false;
@@ -520,7 +520,7 @@ static bool constant_shape(py_ctx *c, const py_node *at, const py_val *shape, in
     uint32_t n = tuple ? shape->type->count : 1;
     if (n > PY_MAX_NDIM) return py_fail(c, at, "an array of %u dimensions: at most 8", n);
     for (uint32_t i = 0; i < n; i++) {
-        py_val v = tuple ? py_val_item(c, shape, i) : *shape;
+        py_val v = tuple ? py_val_item(shape, i) : *shape;
         if (!v.is_const || v.value.kind != PY_VALUE_INT)
             return py_fail(c, at,
                            "the shape must be constant (a number, or a global or closure "

@@ -18,7 +18,7 @@ static bool get_tuple_slice(py_ctx *c, const py_node *at, const py_val *of, cons
     }
     uint32_t count = bound[1] > bound[0] ? (uint32_t)(bound[1] - bound[0]) : 0;
     py_val *items = PY_NEW(c, py_val, count + 1);
-    for (uint32_t i = 0; i < count; i++) items[i] = py_val_item(c, of, (uint32_t)bound[0] + i);
+    for (uint32_t i = 0; i < count; i++) items[i] = py_val_item(of, (uint32_t)bound[0] + i);
     *out = py_val_tuple(c, items, count);
     return true;
 }
@@ -69,6 +69,6 @@ bool py_get_tuple_item(py_ctx *c, const py_node *at, const py_val *of, const py_
     if (i < -n || i >= n)
         return py_fail(c, at, "index %lld is out of range for a tuple of %lld", (long long)i,
                        (long long)n);
-    *out = py_val_item(c, of, (uint32_t)(i < 0 ? i + n : i));
+    *out = py_val_item(of, (uint32_t)(i < 0 ? i + n : i));
     return true;
 }

@@ -46,7 +46,7 @@ bool py_type_equal(const py_type *a, const py_type *b) {
     }
     for (uint32_t i = 0; i < a->count; i++)
         if (!py_type_equal(a->items[i], b->items[i])) return false;
-    return true;
+    return py_names_equal(a->names, b->names);
 }
 
 uint32_t py_type_slots(const py_type *t) {
@@ -91,7 +91,11 @@ static void print_type(strbuf *b, const py_type *t) {
                       t->readonly ? ", readonly" : "");
         break;
     case TY_TUPLE:
-        strbuf_puts(b, "tuple(");
+        if (t->names != NULL && t->names->element != PY_S_NONE) {
+            strbuf_puts(b, t->names->name);
+            break;
+        }
+        strbuf_printf(b, "%s(", t->names != NULL ? t->names->name : "tuple");
         for (uint32_t i = 0; i < t->count; i++) {
             if (i > 0) strbuf_puts(b, ", ");
             print_type(b, t->items[i]);
@@ -104,8 +108,8 @@ static void print_type(strbuf *b, const py_type *t) {
     case TY_STRING: strbuf_puts(b, "string"); break;
     case TY_MIXED: strbuf_puts(b, "of several types"); break;
     case TY_ENTITY: {
-        static const char *const what[] = {"constant", "tuple",    "array",  "type",
-                                           "function", "function", "module", "object"};
+        static const char *const what[] = {"constant", "tuple",  "array", "type",  "function",
+                                           "function", "module", "class", "object"};
         strbuf_puts(b, what[t->entity->kind]);
         if (t->entity->kind == PY_ENTITY_TYPE)
             strbuf_printf(b, " %s", py_scalar_name(t->entity->type));
@@ -158,13 +162,15 @@ py_scalar py_scalar_unify(py_scalar a, py_scalar b) {
 }
 
 static const py_type *unify_tuples(py_ctx *c, const py_type *a, const py_type *b) {
-    if (a->count != b->count) return NULL;
+    if (a->count != b->count || !py_names_equal(a->names, b->names)) return NULL;
     const py_type **items = PY_NEW(c, const py_type *, a->count + 1);
     for (uint32_t i = 0; i < a->count; i++) {
         items[i] = py_type_unify(c, a->items[i], b->items[i]);
         if (items[i] == NULL) return NULL;
     }
-    return py_type_tuple(c, items, a->count, TY_TUPLE);
+    py_type *t = PY_NEW(c, py_type, 1);
+    *t = (py_type){.kind = TY_TUPLE, .count = a->count, .items = items, .names = a->names};
+    return t;
 }
 
 const py_type *py_type_unify(py_ctx *c, const py_type *a, const py_type *b) {
@@ -329,7 +335,7 @@ py_val py_val_tuple(py_ctx *c, py_val *items, uint32_t count) {
     return out;
 }
 
-py_val py_val_item(py_ctx *c, const py_val *tuple, uint32_t i) {
+py_val py_val_item(const py_val *tuple, uint32_t i) {
     if (tuple->items != NULL) return tuple->items[i];
     uint32_t at = 0;
     for (uint32_t k = 0; k < i; k++) at += py_type_slots(tuple->type->items[k]);

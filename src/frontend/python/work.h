@@ -9,7 +9,7 @@
  *   compile.c     the driver, parameters      subscript.c  arrays: elements, views, bounds
  *   control.c     statements                  expr.c       expressions, names, calls
  *   merge.c       variables where ways meet   tuple.c      items of tuples
- *   iterate.c     what for goes over
+ *   iterate.c     what for goes over          named.c      named tuples, vector types
  *   intrinsics.def + intrinsics_*.c           what can be called
  *
  * Functions returning bool have reported the error (py_fail) when they return false.
@@ -47,6 +47,7 @@ struct py_type {
     uint32_t count; /* TUPLE, ZIP, MIXED */
     const py_type *const *items;
     const py_entity *entity;
+    const py_names *names; /* TUPLE: its items have names, or NULL */
 };
 extern const py_type py_type_unknown, py_type_none, py_type_string;
 const py_type *py_type_scalar(py_scalar s);
@@ -206,7 +207,7 @@ py_val py_val_bool(py_ctx *c, bool value);
 py_val py_val_none(void);
 py_val py_val_entity(py_ctx *c, const py_entity *e);
 py_val py_val_tuple(py_ctx *c, py_val *items, uint32_t count);
-py_val py_val_item(py_ctx *c, const py_val *tuple, uint32_t i);
+py_val py_val_item(const py_val *tuple, uint32_t i);
 py_val py_val_from_slots(const py_type *t, ir_value **v);
 ir_value *py_emit_int(py_ctx *c, ir_type t, int64_t value);
 ir_value *py_emit_float(py_ctx *c, ir_type t, double value);
@@ -281,6 +282,13 @@ static inline ir_value *py_array_stride(const py_val *a, int axis) {
     return a->v ? a->v[1 + a->type->ndim + axis] : NULL;
 }
 
+/* ---- named.c ---- */
+typedef struct py_call py_call;
+bool py_names_equal(const py_names *a, const py_names *b);
+py_val py_val_named(py_ctx *c, py_val *items, const py_names *names);
+bool py_named_attribute(const py_val *of, const char *name, py_val *out);
+bool py_call_named(py_ctx *c, const py_node *at, const py_names *names, py_call *x, py_val *out);
+
 /* ---- expr.c ---- */
 bool py_expr(py_ctx *c, const py_node *n, py_val *out);
 bool py_type_of_expr(py_ctx *c, const py_node *n,
@@ -323,7 +331,6 @@ bool py_iter_item(py_ctx *c, const py_node *at, const py_val *it, ir_value *i, i
                   py_val *out);
 
 /* ---- intrinsics ---- */
-typedef struct py_call py_call;
 ir_value *py_emit_atan2(py_ctx *c, ir_value *y, ir_value *x);
 bool py_complex_function(py_ctx *c, py_call *x, ir_op op, py_val *out); /* np.exp of a complex */
 ir_value *py_emit_hypot(py_ctx *c, ir_value *x, ir_value *y);

@@ -134,6 +134,25 @@ class BaseTuple(Type):
         return bytes((ord("T"), self.count)) + b"".join(t._bytes() for t in self.types)
 
 
+class NamedTuple(BaseTuple):
+    """A named tuple of the given types; fields: the names."""
+
+    def __init__(self, items, cls):
+        super().__init__(items)
+        self.fields, self.instance_class = tuple(cls._fields), cls
+        items = ", ".join(f"{f}: {t}" for f, t in zip(self.fields, self.types, strict=True))
+        self.name = f"{cls.__name__}({items})"
+
+    def _bytes(self):
+        names = (self.instance_class.__name__, *self.fields)
+        head = bytes((ord("M"), self.count)) + b"".join(n.encode() + b"\0" for n in names)
+        return head + b"".join(t._bytes() for t in self.types)
+
+
+def NamedUniTuple(dtype, count, cls):
+    return NamedTuple((dtype,) * count, cls)
+
+
 def Tuple(items):
     return BaseTuple(items)
 
@@ -256,12 +275,20 @@ def _read(s, at):
     if mark == b"A":
         dtype, ndim, layout, flags = s[at + 1 : at + 5]
         return Array(SCALARS[dtype - 1], ndim, chr(layout), bool(flags & 1)), at + 5
-    if mark == b"T":
-        items, count = [], s[at + 1]
+    if mark in (b"T", b"M"):
+        items, names, count = [], [], s[at + 1]
         at += 2
+        for _ in range(count + 1 if mark == b"M" else 0):
+            end = s.index(0, at)
+            names.append(s[at:end].decode())
+            at = end + 1
         for _ in range(count):
             t, at = _read(s, at)
             items.append(t)
+        if names:
+            from collections import namedtuple
+
+            return NamedTuple(items, namedtuple(names[0], names[1:])), at
         return BaseTuple(items), at
     if mark == b"N":
         return none, at + 1

@@ -77,5 +77,6 @@ def reduce(functor):
 
 
 globals().update({name: getattr(_intrinsics, name) for name in _intrinsics.NAMES})
+globals().update(_intrinsics.VECTORS)
 
-__getattr__, __dir__ = _module_hooks(globals(), lazy=("libdevice", "random"))
+__getattr__, __dir__ = _module_hooks(globals(), lazy=("fp16", "libdevice", "random"))

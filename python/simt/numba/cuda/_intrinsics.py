@@ -62,4 +62,24 @@ atomic = Group(
         *("exch", "cas", "compare_and_swap"),
     ),
 )
+
+# float32x3 and its kin, and CUDA C's names for them: char1, uint4, double2.
+_C_NAMES = {
+    "int8": ("char",),
+    "int16": ("short",),
+    "int32": ("int",),
+    "int64": ("long", "longlong"),
+    "uint8": ("uchar",),
+    "uint16": ("ushort",),
+    "uint32": ("uint",),
+    "uint64": ("ulong", "ulonglong"),
+    "float32": ("float",),
+    "float64": ("double",),
+}
+VECTORS = {
+    name + n: Intrinsic(f"cuda.{element}x{n}")
+    for element, names in _C_NAMES.items()
+    for n in "1234"
+    for name in (element + "x", *names)
+}
 cg = Group("cuda.cg", ("this_grid",))

@@ -5,7 +5,7 @@ Each name stands for the function of `math` (or of cuda) that means the same.
 
 import math
 
-from ..core.types import float32
+from ..core.types import float32, int64
 from ._intrinsics import Intrinsic
 
 _MATH = {
@@ -32,6 +32,18 @@ fmin = fminf = Intrinsic("numpy.fmin")
 fmax = fmaxf = Intrinsic("numpy.fmax")
 rint = rintf = nearbyint = nearbyintf = Intrinsic("numpy.rint")
 abs = llabs = Intrinsic("builtins.abs")
+max = umax = llmax = ullmax = Intrinsic("builtins.max")
+min = umin = llmin = ullmin = Intrinsic("builtins.min")
+for _name in ("float_as_int", "int_as_float", "double_as_longlong", "longlong_as_double"):
+    globals()[_name] = Intrinsic(f"libdevice.{_name}")
+frexp = frexpf = Intrinsic("math.frexp")
+modf = modff = Intrinsic("math.modf")
+scalbn = scalbnf = ldexp  # noqa: F821
+powi = powif = pow
+isnand = isnanf = Intrinsic("math.isnan")
+isinfd = isinff = Intrinsic("math.isinf")
+isfinited = finitef = Intrinsic("math.isfinite")
+signbitd = signbitf = Intrinsic("numpy.signbit")
 del _name, _math
 
 # The rest is written with these.
@@ -39,7 +51,28 @@ del _name, _math
 
 def round(x):
     """To the nearest integer, halves away from zero."""
-    return math.copysign(math.floor(math.fabs(x) + 0.5), x)
+    whole = math.trunc(x)
+    return whole + math.copysign(1.0, x) if math.fabs(x - whole) >= 0.5 else whole
+
+
+def llround(x):
+    return int64(round(x))
+
+
+def llrint(x):
+    return int64(rint(x))
+
+
+def rcbrt(x):
+    return 1.0 / cbrt(x)
+
+
+def sincos(x):
+    return math.sin(x), math.cos(x)
+
+
+def sincospi(x):
+    return sinpi(x), cospi(x)  # noqa: F821
 
 
 def normcdf(x):
@@ -47,7 +80,7 @@ def normcdf(x):
 
 
 def saturatef(x):
-    return float32(min(max(x, 0.0), 1.0))
+    return float32(fmin(fmax(x, 0.0), 1.0))
 
 
 def fdividef(x, y):
@@ -63,6 +96,11 @@ def mul24(a, b):
 
 
 roundf = round
+llroundf = llround
+llrintf = llrint
+rcbrtf = rcbrt
+sincosf = fast_sincosf = sincos
+sincospif = sincospi
 normcdff = normcdf
 fast_fdividef = fdividef
 fdimf = fdim

@@ -1,0 +1,293 @@
+"""vectorize and guvectorize for target='cuda': functions of elements made functions of arrays.
+
+A kernel is made of a text: one thread a result element (vectorize) or a core call (guvectorize).
+Host arrays give host arrays, arrays of the device give arrays of the device.
+"""
+
+import linecache
+import re
+
+import numpy
+
+from ..core import types
+from . import _intrinsics, api
+from .dispatcher import jit
+
+_NO_MATCH = (
+    "No matching version.  GPU ufunc requires array arguments to have the exact types.  "
+    "This behaves like regular ufunc with casting='no'."
+)
+
+
+def make(kind, target, signatures, options):
+    """What vectorize (kind 'vectorize') or guvectorize returns: a decorator."""
+    if target != "cuda":
+        raise NotImplementedError(
+            f"{kind}: target={target!r} is not in simt yet; nearest is target='cuda'"
+        )
+    identity = options.pop("identity", None)
+    layout = options.pop("layout", None)
+    if not signatures:
+        raise TypeError(f"{kind}: target='cuda' needs signatures: ['float32(float32, float32)']")
+
+    def decorate(func):
+        options.pop("nopython", None)
+        device = func if hasattr(func, "py_func") else jit(func, device=True, **options)
+        if layout is None:
+            return CUDAUFunc(device, signatures, identity)
+        return CUDAGUFunc(device, signatures, layout)
+
+    return decorate
+
+
+def _kernel(arguments, elements, before=""):
+    """A kernel `if i < n: <before>fn(<elements>)`; one text for all that are alike."""
+    lines = (
+        f"def kernel({arguments}):",
+        "    i = grid(1)",
+        "    if i < n:",
+        f"        {before}fn({elements})",
+    )
+    text = "\n".join(lines) + "\n"
+    name = f"<kernel({arguments}) of {before}fn({elements})>"
+    linecache.cache[name] = (len(text), None, text.splitlines(True), name)
+    return compile(text, name, "exec")
+
+
+def _made(code, device):
+    space = {"fn": device, "grid": _intrinsics.grid}
+    exec(code, space)
+    return jit(space["kernel"])
+
+
+def _is_device(a):
+    return api.is_cuda_array(a)
+
+
+def _on_device(arrays):
+    """Arrays of other faces as device arrays."""
+    return [api.as_cuda_array(a) if _is_device(a) else a for a in arrays]
+
+
+def _flat(a, shape):
+    """All elements of a, broadcast to shape, in order: an array of one dimension."""
+    if _is_device(a):
+        if tuple(a.shape) == shape and a.is_c_contiguous():
+            return a.reshape(a.size)
+        a = a.copy_to_host()
+        return api.to_device(numpy.broadcast_to(a, shape).reshape(-1))
+    return numpy.broadcast_to(a, shape).reshape(-1)
+
+
+def _result(out, given, shape):
+    """The flat result as the caller wants it: in `given`, or an array of the shape."""
+    if given is None:
+        return out.reshape(shape) if shape or _is_device(out) else out[0]
+    if _is_device(given):
+        given.copy_to_device(out.reshape(shape))
+    else:
+        given[...] = (out.copy_to_host() if _is_device(out) else out).reshape(shape)
+    return given
+
+
+class CUDAUFunc:
+    """A function of elements, called with arrays: made by @vectorize(..., target='cuda')."""
+
+    max_blocksize = 1024
+
+    def __init__(self, device, signatures, identity=None):
+        self._device, self.identity = device, identity
+        self.__name__, self.__doc__ = device.__name__, device.__doc__
+        self._loops = {}
+        for signature in signatures:
+            args, result = types.normalize_signature(signature)
+            if result is None:
+                raise TypeError(f"vectorize: {signature!r} needs a type of the result")
+            self._loops[tuple(types.as_dtype(t) for t in args)] = types.as_dtype(result)
+        self.nin, self.nout = len(next(iter(self._loops))), 1
+        self.nargs = self.nin + 1
+        self._kernels = {}
+
+    def __repr__(self):
+        return f"<CUDAUFunc {self.__name__}>"
+
+    def _loop(self, args):
+        """The input dtypes of the signature for these arguments: exact for arrays."""
+        fixed = [getattr(a, "dtype", None) if numpy.ndim(a) else None for a in args]
+        fits = [
+            loop
+            for loop in self._loops
+            if all(f is None or f == want for f, want in zip(fixed, loop, strict=True))
+        ]
+        for loop in fits:  # numbers go where they fit
+            numbers = zip(args, fixed, loop, strict=True)
+            if all(f is not None or _fits(a, want) for a, f, want in numbers):
+                return loop
+        raise TypeError(_NO_MATCH)
+
+    def __call__(self, *args, out=None, stream=0):
+        if len(args) == self.nin + 1 and out is None:
+            *args, out = args
+        if len(args) != self.nin:
+            raise TypeError(f"{self.__name__} takes {self.nin} arrays, {len(args)} given")
+        args = _on_device(numpy.asarray(a) if isinstance(a, list) else a for a in args)
+        loop = self._loop(args)
+        shape = numpy.broadcast_shapes(*(tuple(numpy.shape(a)) for a in args))
+        device = any(_is_device(a) for a in args)
+        size = int(numpy.prod(shape))
+        make = api.device_array if device else numpy.empty
+        result = make(size, self._loops[loop])
+        values = [
+            _flat(a, shape) if numpy.ndim(a) else want.type(a[()] if _is_device(a) else a)
+            for a, want in zip(args, loop, strict=True)
+        ]
+        if size:
+            self._kernel_for(values)[-(-size // 256), 256, stream](size, result, *values)
+        return _result(result, out, shape)
+
+    def _kernel_for(self, values):
+        key = tuple(numpy.ndim(v) for v in values)
+        kernel = self._kernels.get(key)
+        if kernel is None:
+            names = [f"a{k}" for k in range(len(values))]
+            items = [f"{a}[i]" if d else a for a, d in zip(names, key, strict=True)]
+            code = _kernel(", ".join(["n", "out", *names]), ", ".join(items), "out[i] = ")
+            kernel = self._kernels[key] = _made(code, self._device)
+        return kernel
+
+    def reduce(self, arg, axis=0, stream=0):
+        """The fold of an array of one dimension by this function of two arguments."""
+        from ._reduction import Reduce
+
+        if self.nin != 2 or numpy.ndim(arg) != 1 or axis != 0:
+            raise NotImplementedError(
+                f"{self.__name__}.reduce is there for two arguments and arrays of one dimension"
+            )
+        if arg.size == 0 and self.identity is None:
+            raise ValueError(f"{self.__name__}.reduce of nothing needs an identity")
+        if arg.size == 0:
+            return arg.dtype.type(self.identity)
+        if arg.size == 1:
+            return arg[0]
+        return Reduce(self._device)(arg[1:], init=arg[0], stream=stream)
+
+    def __getattr__(self, name):
+        if name in ("accumulate", "outer", "reduceat", "at"):
+            raise NotImplementedError(f"{self.__name__}.{name} is not in simt yet")
+        raise AttributeError(f"'CUDAUFunc' object has no attribute {name!r}")
+
+
+def _fits(number, dtype):
+    """Whether a number may be given to an argument of dtype: not 1.5 to int."""
+    kind = "biufc".index(numpy.asarray(number).dtype.kind) if not _is_device(number) else 0
+    most = {"b": 0, "i": 2, "u": 2, "f": 3, "c": 4}[dtype.kind]
+    return kind <= most
+
+
+class CUDAGUFunc:
+    """A function of whole core arrays: made by @guvectorize(..., target='cuda')."""
+
+    max_blocksize = 1024
+
+    def __init__(self, device, signatures, layout):
+        self._device, self.signature = device, layout
+        self.__name__, self.__doc__ = device.__name__, device.__doc__
+        sides = layout.replace(" ", "").split("->")
+        if len(sides) != 2:
+            raise ValueError(f"guvectorize: {layout!r} is no signature such as '(m,n),(n)->(m)'")
+        cores = [
+            [tuple(d for d in c.split(",") if d) for c in re.findall(r"\(([^)]*)\)", side)]
+            for side in sides
+        ]
+        self._in, self._out = cores
+        self.nin, self.nout = len(cores[0]), len(cores[1])
+        self._loops = []
+        for signature in signatures:
+            args, _ = types.normalize_signature(signature)
+            if len(args) != self.nin + self.nout:
+                raise TypeError(f"guvectorize: {signature} does not fit {layout!r}")
+            self._loops.append(args)
+        self._code = None
+        self._kernels = {}
+
+    def __repr__(self):
+        return f"<CUDAGUFunc {self.__name__} {self.signature}>"
+
+    def _loop(self, args):
+        for loop in self._loops:
+            if all(
+                (getattr(a, "dtype", None) == types.as_dtype(t.dtype))
+                if numpy.ndim(a)
+                else _fits(a, types.as_dtype(t.dtype))
+                for a, t in zip(args, loop, strict=False)
+            ):
+                return loop
+        raise TypeError(_NO_MATCH)
+
+    def _sizes(self, args):
+        """(name of a core dimension -> its size, shape of the loop)."""
+        sizes, loops = {}, []
+        for a, core in zip(args, self._in, strict=True):
+            shape = tuple(numpy.shape(a))
+            if len(shape) < len(core):
+                raise ValueError(f"{self.__name__}: {shape} has less dimensions than {core}")
+            at = len(shape) - len(core)
+            loops.append(shape[:at])
+            for name, size in zip(core, shape[at:], strict=True):
+                if sizes.setdefault(name, size) != size:
+                    raise ValueError(
+                        f"{self.__name__}: dimension {name} is {sizes[name]} and {size}"
+                    )
+        return sizes, numpy.broadcast_shapes(*loops)
+
+    def __call__(self, *args, out=None, stream=0):
+        if len(args) == self.nin + self.nout and out is None:
+            args, out = args[: self.nin], args[self.nin :]
+        if len(args) != self.nin:
+            raise TypeError(f"{self.__name__} takes {self.nin} arrays, {len(args)} given")
+        given = out if isinstance(out, tuple) else (out,) * self.nout
+        args = _on_device(numpy.asarray(a) if isinstance(a, list) else a for a in args)
+        loop = self._loop(args)
+        sizes, shape = self._sizes(args)
+        count = int(numpy.prod(shape))
+        device = any(_is_device(a) for a in args)
+        values = [
+            self._argument(a, t, core, shape, count, sizes)
+            for a, t, core in zip(args, loop, self._in, strict=False)
+        ]
+        outs = []
+        for t, core in zip(loop[self.nin :], self._out, strict=True):
+            if any(name not in sizes for name in core):
+                raise ValueError(f"{self.__name__}: the size of {core} is in no argument")
+            tail = tuple(sizes[name] for name in core)
+            make = api.device_array if device else numpy.empty
+            outs.append(make((count, *(tail or (1,))), types.as_dtype(t.dtype)))
+        if count:
+            self._kernel_for(values)[-(-count // 64), 64, stream](count, *values, *outs)
+        results = tuple(
+            _result(o, g, (*shape, *(sizes[name] for name in core)))
+            for o, g, core in zip(outs, given, self._out, strict=True)
+        )
+        return results[0] if self.nout == 1 else results
+
+    def _argument(self, a, t, core, shape, count, sizes):
+        """An array of the core calls' arguments, one after the other."""
+        dtype = types.as_dtype(t.dtype)
+        tail = tuple(sizes[name] for name in core)
+        if not core and isinstance(t, types.Array):
+            tail = (1,)
+        if not numpy.ndim(a):
+            a = numpy.full((1,) * len(tail), a[()] if _is_device(a) else a, dtype)
+        if not core and tail:
+            a = a.reshape(*a.shape, 1)
+        whole = (*shape, *tail)
+        return _flat(a, whole).reshape((count, *tail)) if tail else _flat(a, whole)
+
+    def _kernel_for(self, values):
+        key = tuple(v.ndim for v in values)
+        kernel = self._kernels.get(key)
+        if kernel is None:
+            names = [f"a{k}" for k in range(self.nin + self.nout)]
+            arguments, items = ", ".join(["n", *names]), ", ".join(f"{a}[i]" for a in names)
+            kernel = self._kernels[key] = _made(_kernel(arguments, items), self._device)
+        return kernel
