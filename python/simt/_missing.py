@@ -32,6 +32,12 @@ _NEAREST = {
         for n in ("njit", "jit", "generated_jit", "stencil", "cfunc", "jit_module")
     },
     ("numba", "prange"): "numba.cuda.grid",
+    **{
+        ("numba.cuda", n): "the kernel's inspect_asm()"
+        for n in ("compile", "compile_ptx", "compile_all", "compile_for_current_device")
+    },
+    ("numba.cuda", "compile_ptx_for_current_device"): "the kernel's inspect_asm()",
+    ("numba.cuda", "declare_device"): "numba.cuda.jit(device=True)",
 }
 
 
@@ -70,7 +76,7 @@ def nearest(name, candidates):
 def _elsewhere(owner, name):
     """The nearest by meaning, for some names of numba ('simt.numba' or 'numba'); else None."""
     near = _NEAREST.get((owner.removeprefix("simt."), name))
-    return f"simt.{near}" if near and owner.startswith("simt.") else near
+    return f"simt.{near}" if near and near[:5] == "numba" and owner[:5] == "simt." else near
 
 
 class _MissingAttribute(AttributeError):

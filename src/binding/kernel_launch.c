@@ -587,19 +587,58 @@ static PyObject *signature_of(PyObject *self, PyObject *const *args, Py_ssize_t 
     return PyBytes_FromStringAndSize((const char *)k.signature, k.nsignature);
 }
 
-/* _compiled(): (signature, block, bytes of static shared memory) of each compiled kernel. */
+static Py_ssize_t constant_bytes(const py_kernel *k) {
+    Py_ssize_t all = 0;
+    for (uint32_t i = 0; i < k->nconstants; i++) {
+        Py_ssize_t bytes = (Py_ssize_t)py_scalar_bytes(k->constants[i]->type);
+        for (int d = 0; d < k->constants[i]->ndim; d++) bytes *= k->constants[i]->shape[d];
+        all += bytes;
+    }
+    return all;
+}
+
+/* _compiled(): (signature, block, bytes of static shared, local and constant memory) of each compiled
+ * kernel. */
 static PyObject *compiled(PyObject *self, PyObject *unused) {
     dispatcher *d = (dispatcher *)self;
     PyObject *list = PyList_New(0);
     for (size_t i = 0; list && i < d->nentries; i++) {
         entry *e = d->entries[i];
-        PyObject *item = Py_BuildValue("(y#(III)n)", (char *)e->signature,
+        PyObject *item = Py_BuildValue("(y#(III)(nnn))", (char *)e->signature,
                                        (Py_ssize_t)e->nsignature, e->block[0], e->block[1],
-                                       e->block[2], (Py_ssize_t)e->kernel->static_shared);
+                                       e->block[2], (Py_ssize_t)e->kernel->static_shared,
+                                       (Py_ssize_t)e->kernel->local, constant_bytes(e->kernel));
         if (!item || PyList_Append(list, item) != 0) Py_CLEAR(list);
         Py_XDECREF(item);
     }
     return list;
+}
+
+/* _listing(signature, block or None): the back end's code of the kernel compiled for them; without a
+ * block the IR that the front end makes. */
+static PyObject *listing(PyObject *self, PyObject *args) {
+    dispatcher *d = (dispatcher *)self;
+    const char *signature;
+    Py_ssize_t n;
+    PyObject *for_block;
+    uint32_t block[3] = {1, 1, 1};
+    if (!PyArg_ParseTuple(args, "y#O", &signature, &n, &for_block) || !binding_start()) return NULL;
+    if (for_block != Py_None &&
+        !PyArg_ParseTuple(for_block, "III", &block[0], &block[1], &block[2]))
+        return NULL;
+    entry *e = new_entry(d, (const uint8_t *)signature, (uint32_t)n);
+    strbuf text;
+    strbuf_init(&text);
+    bool ok = e != NULL;
+    if (ok && for_block == Py_None) ir_print(e->kernel->func, &text);
+    if (ok && for_block != Py_None) {
+        ok = compile_entry(d, e, block);
+        if (ok) runtime_print(array_runtime(), e->code, &text);
+    }
+    PyObject *out = ok ? PyUnicode_FromString(strbuf_text(&text)) : NULL;
+    strbuf_deinit(&text);
+    entry_free(e);
+    return out;
 }
 
 /* _forget(): drops what was compiled, so that globals are read anew. */
@@ -629,6 +668,7 @@ static PyMethodDef methods[] = {
     {"_declare", declare, METH_O, NULL},
     {"_signature_of", (PyCFunction)(void (*)(void))signature_of, METH_FASTCALL, NULL},
     {"_compiled", compiled, METH_NOARGS, NULL},
+    {"_listing", listing, METH_VARARGS, NULL},
     {"_forget", forget, METH_NOARGS, NULL},
     {NULL},
 };

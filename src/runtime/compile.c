@@ -94,6 +94,10 @@ simt_status runtime_compile(simt_runtime *rt, ir_func *f, const runtime_compile_
     return status;
 }
 
+void runtime_print(const simt_runtime *rt, const runtime_kernel *k, strbuf *out) {
+    if (rt->backend->print != NULL) rt->backend->print(k->code, out);
+}
+
 void runtime_kernel_ref(runtime_kernel *k) { __atomic_fetch_add(&k->refs, 1, __ATOMIC_RELAXED); }
 
 void runtime_kernel_unref(runtime_kernel *k) {

@@ -31,6 +31,9 @@ simt_status runtime_compile(simt_runtime *rt, ir_func *f, const runtime_compile_
 void runtime_kernel_ref(runtime_kernel *k);
 void runtime_kernel_unref(runtime_kernel *k);
 
+/* The back end's listing of k, as SIMT_DUMP=asm shows it. */
+void runtime_print(const simt_runtime *rt, const runtime_kernel *k, strbuf *out);
+
 /* args: one 64-bit slot per parameter. Faults of the program come back in *fault (set). */
 simt_status runtime_launch(simt_runtime *rt, const runtime_kernel *k, const uint32_t grid[3],
                            const uint64_t *args, size_t shared_bytes, code_fault *fault);

@@ -140,3 +140,38 @@ numba.jit
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 1
     assert all("nearest is numba.cuda.jit" in text for text in (done.stdout, done.stderr))
+
+
+def test_what_is_known_of_a_kernel():
+    table = np.arange(5, dtype=np.float32)
+
+    @cuda.jit
+    def kernel(a):
+        shared = cuda.shared.array(64, np.float32)
+        local = cuda.local.array((3, 2), np.float64)
+        i = cuda.threadIdx.x
+        local[i % 3, 0] = cuda.const.array_like(table)[i % 5]
+        shared[i] = local[i % 3, 0]
+        cuda.syncthreads()
+        a[i] = shared[63 - i]
+
+    a = np.zeros(64, np.float32)
+    kernel[1, 64](a)
+    assert (a == table[np.arange(64)[::-1] % 5]).all()
+    (signature,) = kernel.signatures
+    assert kernel.get_shared_mem_per_block() == {signature: 256}
+    assert kernel.get_local_mem_per_thread(signature) == 48
+    assert kernel.get_const_mem_size(signature) == 20
+    assert kernel.get_max_threads_per_block(signature) == 1024
+    assert kernel.get_regs_per_thread(signature) == 0
+    assert "barrier" in kernel.inspect_llvm(signature)
+    assert len(kernel.inspect_asm()[signature]) > 100
+    made = kernel.specialize(a)
+    assert made.get_shared_mem_per_block() == 256
+    assert made.overloads[signature].max_cooperative_grid_blocks(64) > 0
+    for name in ("inspect_types", "inspect_sass"):
+        with pytest.raises(NotImplementedError, match="not in simt yet; nearest is inspect"):
+            getattr(kernel, name)()
+    for name, near in (("compile_ptx", "inspect_asm"), ("declare_device", "cuda.jit.device=True")):
+        with pytest.raises(AttributeError, match=f"not in simt yet; nearest is .*{near}"):
+            getattr(cuda, name)

@@ -423,6 +423,7 @@ static void finish(py_ctx *c) {
     k->writes = c->writes;
     k->nparams = c->f->body.nparams;
     k->static_shared = c->static_shared;
+    k->local = c->local;
     k->flags = (c->want_dynamic ? PY_USES_DYNAMIC_SHARED : 0u) |
                (c->want_print ? PY_USES_PRINT : 0u) | (c->want_grid_sync ? PY_USES_GRID_SYNC : 0u);
 }

@@ -157,8 +157,8 @@ enum {
 typedef struct py_kernel {
     ir_func *func; /* the binding takes it (sets NULL) when it compiles */
     uint32_t flags;
-    uint32_t nparams;     /* of the IR function */
-    size_t static_shared; /* bytes */
+    uint32_t nparams;            /* of the IR function */
+    size_t static_shared, local; /* bytes; a thread's local arrays */
     py_fault *faults;
     uint32_t nfaults;
     py_print *prints;

@@ -573,7 +573,8 @@ bool py_array_alloc(py_ctx *c, const py_node *at, const py_val *shape, py_scalar
         return py_fail(c, at, "the array is too large: %lld bytes of %s memory",
                        (long long)(count * item), space == IR_PTR_SHARED ? "shared" : "local");
     size_t bytes = (size_t)(count * item > 0 ? count * item : 1);
-    if (c->emit && space == IR_PTR_SHARED) c->static_shared += (bytes + 15) & ~(size_t)15;
+    size_t *total = space == IR_PTR_SHARED ? &c->static_shared : &c->local;
+    if (c->emit) *total += (bytes + 15) & ~(size_t)15;
     ir_value *ptr = c->emit ? ir_alloc(&c->b, space, bytes) : NULL;
     *out = static_array(c, t, ptr, sizes, space == IR_PTR_SHARED ? "shared array" : "local array");
     return true;

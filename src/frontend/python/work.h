@@ -145,7 +145,7 @@ typedef struct py_ctx {
     ir_value *dynamic_bytes, *print_buffer;
     ir_value **constant_addresses;
     bool want_dynamic, want_print, want_grid_sync;
-    size_t static_shared;
+    size_t static_shared, local;
     int depth; /* of nested expressions and inlined calls */
     jmp_buf no_memory;
 } py_ctx;

@@ -143,8 +143,8 @@ class CUDADispatcher(_core.Dispatcher):
     def overloads(self):
         """Argument types -> compiled kernel."""
         return {
-            types.from_bytes(signature): CompiledKernel(self, signature, shared)
-            for signature, _, shared in self._compiled()
+            types.from_bytes(signature): CompiledKernel(self, signature, block, *memory)
+            for signature, block, memory in self._compiled()
         }
 
     def _per_signature(self, signature, value):
@@ -163,40 +163,55 @@ class CUDADispatcher(_core.Dispatcher):
         return self._per_signature(signature, lambda k: k.max_threads_per_block)
 
     def get_const_mem_size(self, signature=None):
-        return self._per_signature(signature, lambda k: 0)
+        """Bytes of constant arrays."""
+        return self._per_signature(signature, lambda k: k.const_mem_size)
 
     def get_local_mem_per_thread(self, signature=None):
-        return self._per_signature(signature, lambda k: 0)
+        """Bytes of a thread's local arrays."""
+        return self._per_signature(signature, lambda k: k.local_mem_per_thread)
 
     def get_regs_per_thread(self, signature=None):
         """Registers a thread: the CPU device has no such limit, so this is 0."""
-        return self._per_signature(signature, lambda k: 0)
+        return self._per_signature(signature, lambda k: k.regs_per_thread)
 
     def inspect_types(self, file=None):
-        raise NotImplementedError("inspect_types is not in simt yet")
+        raise NotImplementedError(
+            "inspect_types is not in simt yet; nearest is inspect_llvm, which shows simt's own IR"
+        )
 
     def inspect_llvm(self, signature=None):
-        raise NotImplementedError("inspect_llvm: simt has no LLVM; inspect_asm is not in simt yet")
+        """The kernel in simt's own IR (docs/ir.md): there is no LLVM in simt."""
+        return self._per_signature(signature, lambda k: k.inspect_llvm())
 
     def inspect_asm(self, signature=None):
-        raise NotImplementedError("inspect_asm is not in simt yet (SIMT_DUMP=ir shows our own IR)")
+        """The kernel as simt's back end runs it: on the CPU no PTX is made."""
+        return self._per_signature(signature, lambda k: k.inspect_asm())
 
     def inspect_sass(self, signature=None):
-        raise NotImplementedError("inspect_sass is not in simt yet")
+        raise NotImplementedError("inspect_sass is not in simt yet; nearest is inspect_asm")
 
 
 class CompiledKernel:
     """A kernel for one signature, as .overloads shows it."""
 
     max_threads_per_block = 1024
-    regs_per_thread = local_mem_per_thread = const_mem_size = 0
+    regs_per_thread = 0
 
-    def __init__(self, dispatcher, signature, shared):
-        self._dispatcher, self.signature = dispatcher, types.from_bytes(signature)
+    def __init__(self, dispatcher, signature, block, shared, local, const):
+        self._dispatcher, self._bytes, self._block = dispatcher, signature, block
+        self.signature = types.from_bytes(signature)
         self.shared_mem_per_block = shared
+        self.local_mem_per_thread, self.const_mem_size = local, const
 
     def __repr__(self):
         return f"<{self._dispatcher.__name__}{self.signature}>"
+
+    def inspect_llvm(self):
+        return self._dispatcher._listing(self._bytes, None)
+
+    def inspect_asm(self):
+        block = self._block if self._block[0] else (256, 1, 1)  # declared, not yet launched
+        return self._dispatcher._listing(self._bytes, block)
 
     def max_cooperative_grid_blocks(self, blockdim, dynsmemsize=0):
         """Blocks that may meet in grid.sync()."""
