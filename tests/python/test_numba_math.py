@@ -52,3 +52,22 @@ def test_library():
     want += [[math.remainder(v, 0.7) for v in x], np.nextafter(x, 9), [math.gamma(v) for v in x]]
     for got, right, rtol in zip(out, want, [1e-14] * 4 + [1e-11] + [0, 0, 1e-14], strict=True):
         np.testing.assert_allclose(got, right, rtol=rtol, atol=0 if rtol == 0 else 1e-14)
+
+
+@cuda.jit
+def rounded(x, out):
+    i = cuda.grid(1)
+    out[0, i] = libdevice.floor(x[i])
+    out[1, i] = libdevice.ceilf(x[i])
+    out[2, i] = libdevice.trunc(x[i])
+    out[3, i] = libdevice.rint(x[i])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_rounding_gives_floats(dtype):
+    x = np.array([-0.0, -0.25, 2.5, 1e30, -1e30, np.inf, np.nan], dtype)
+    out = np.zeros((4, x.size), dtype)
+    rounded[1, x.size](x, out)
+    want = np.array([np.floor(x), np.ceil(x), np.trunc(x), np.rint(x)])
+    np.testing.assert_array_equal(out, want)
+    assert (np.signbit(out) == np.signbit(want))[:, :-1].all()

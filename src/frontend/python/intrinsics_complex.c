@@ -1,6 +1,7 @@
 /* cmath, and NumPy's functions of complex scalars. Formulas by real functions of the parts (Abramowitz and
- * Stegun 4.3, 4.5); the square root as in Kahan, "Branch cuts for complex elementary functions" (1987),
- * without his scaling. */
+ * Stegun 4.3, 4.5); the square root and the inverse functions as in Kahan, "Branch cuts for complex
+ * elementary functions" (1987): the sign of a zero part says which side of a cut is meant. Infinite parts
+ * give what the formulas give. */
 #include "frontend/python/intrinsics.h"
 
 typedef struct pair {
@@ -10,22 +11,75 @@ typedef struct pair {
 static ir_value *mul(py_ctx *c, ir_value *a, ir_value *b) {
     return py_emit_binary(c, IR_FMUL, a, b);
 }
+static ir_value *add(py_ctx *c, ir_value *a, ir_value *b) {
+    return py_emit_binary(c, IR_FADD, a, b);
+}
+static ir_value *sub(py_ctx *c, ir_value *a, ir_value *b) {
+    return py_emit_binary(c, IR_FSUB, a, b);
+}
+static ir_value *over(py_ctx *c, ir_value *a, ir_value *b) {
+    return py_emit_binary(c, IR_FDIV, a, b);
+}
 static ir_value *fn(py_ctx *c, ir_op op, ir_value *a) { return py_emit_unary(c, op, a); }
 
-static pair complex_exp(py_ctx *c, pair z) {
-    ir_value *r = fn(c, IR_EXP, z.re);
-    return (pair){mul(c, r, fn(c, IR_COS, z.im)), mul(c, r, fn(c, IR_SIN, z.im))};
+static pair times(py_ctx *c, pair z, ir_value *k) {
+    return (pair){mul(c, z.re, k), mul(c, z.im, k)};
+}
+static pair turn(py_ctx *c, pair z) { return (pair){fn(c, IR_FNEG, z.im), z.re}; }      /* i z */
+static pair turn_back(py_ctx *c, pair z) { return (pair){z.im, fn(c, IR_FNEG, z.re)}; } /* -i z */
+
+/* size (cos y + i sin y); a real number stays one, also an infinite one */
+static pair polar(py_ctx *c, ir_type t, ir_value *size, ir_value *y) {
+    ir_value *real = py_emit_binary(c, IR_FEQ, y, py_emit_float(c, t, 0));
+    return (pair){mul(c, size, fn(c, IR_COS, y)),
+                  py_emit_select(c, real, y, mul(c, size, fn(c, IR_SIN, y)))};
 }
 
-static pair complex_log(py_ctx *c, pair z) {
-    return (pair){fn(c, IR_LOG, py_emit_hypot(c, z.re, z.im)), py_emit_atan2(c, z.im, z.re)};
+static pair complex_expm1(py_ctx *c, ir_type t, pair z) {
+    ir_value *half = fn(c, IR_SIN, mul(c, z.im, py_emit_float(c, t, 0.5)));
+    ir_value *turned = mul(c, py_emit_float(c, t, 2), mul(c, half, half)); /* 1 - cos y */
+    ir_value *re = sub(c, mul(c, fn(c, IR_EXPM1, z.re), fn(c, IR_COS, z.im)), turned);
+    return (pair){re, polar(c, t, fn(c, IR_EXP, z.re), z.im).im};
+}
+
+/* Where |z| is near 1, by log1p of rest = |z|^2 - 1. */
+static pair log_near(py_ctx *c, ir_type t, pair z, ir_value *rest) {
+    ir_value *size = py_emit_hypot(c, z.re, z.im);
+    ir_value *near =
+        py_emit_binary(c, IR_AND, py_emit_binary(c, IR_FLT, py_emit_float(c, t, 0.7), size),
+                       py_emit_binary(c, IR_FLT, size, py_emit_float(c, t, 1.5)));
+    ir_value *small = mul(c, py_emit_float(c, t, 0.5), fn(c, IR_LOG1P, rest));
+    return (pair){py_emit_select(c, near, small, fn(c, IR_LOG, size)),
+                  py_emit_atan2(c, z.im, z.re)};
+}
+
+static pair complex_log(py_ctx *c, ir_type t, pair z) {
+    ir_value *a = fn(c, IR_FABS, z.re), *b = fn(c, IR_FABS, z.im), *one = py_emit_float(c, t, 1);
+    ir_value *most = py_emit_binary(c, IR_FMAX_NUM, a, b),
+             *least = py_emit_binary(c, IR_FMIN_NUM, a, b);
+    ir_value *rest = mul(c, sub(c, most, one), add(c, most, one));
+    return log_near(c, t, z, py_emit_ternary(c, IR_FMA, least, least, rest));
+}
+
+static pair complex_log1p(py_ctx *c, ir_type t, pair z) {
+    ir_value *rest = mul(c, z.re, add(c, z.re, py_emit_float(c, t, 2)));
+    rest = py_emit_ternary(c, IR_FMA, z.im, z.im, rest);
+    return log_near(c, t, (pair){add(c, z.re, py_emit_float(c, t, 1)), z.im}, rest);
 }
 
 static pair complex_sqrt(py_ctx *c, ir_type t, pair z) {
     ir_value *half = py_emit_float(c, t, 0.5), *zero = py_emit_float(c, t, 0);
-    ir_value *sum = py_emit_binary(c, IR_FADD, fn(c, IR_FABS, z.re), py_emit_hypot(c, z.re, z.im));
-    ir_value *big = fn(c, IR_FSQRT, mul(c, sum, half));
-    ir_value *small = py_emit_binary(c, IR_FDIV, mul(c, z.im, half), big);
+    ir_value *a = fn(c, IR_FABS, z.re), *b = fn(c, IR_FABS, z.im);
+    ir_value *limit = py_emit_float(c, t, t == IR_F64 ? 0x1p1021 : 0x1p125);
+    ir_value *large = py_emit_binary(c, IR_FLT, limit, py_emit_binary(c, IR_FMAX_NUM, a, b));
+    ir_value *down = py_emit_select(c, large, py_emit_float(c, t, 0.0625), py_emit_float(c, t, 1));
+    ir_value *up = py_emit_select(c, large, py_emit_float(c, t, 4), py_emit_float(c, t, 1));
+    a = mul(c, a, down);
+    ir_value *sum = add(c, a, py_emit_hypot(c, a, mul(c, b, down)));
+    ir_value *big = mul(c, fn(c, IR_FSQRT, mul(c, sum, half)), up);
+    ir_value *small = over(c, z.im, add(c, big, big));
+    ir_value *inf = py_emit_float(c, t, __builtin_inf());
+    small = py_emit_select(c, py_emit_binary(c, IR_FEQ, b, inf), z.im, small);
     ir_value *none = py_emit_binary(c, IR_FEQ, big, zero);
     ir_value *right = py_emit_binary(c, IR_FLE, zero, z.re);
     ir_value *re = py_emit_select(c, right, big, fn(c, IR_FABS, small));
@@ -43,92 +97,103 @@ static pair complex_cos(py_ctx *c, pair z) {
                   fn(c, IR_FNEG, mul(c, fn(c, IR_SIN, z.re), fn(c, IR_SINH, z.im)))};
 }
 
-static pair turn(py_ctx *c, pair z) { return (pair){fn(c, IR_FNEG, z.im), z.re}; }      /* i z */
-static pair turn_back(py_ctx *c, pair z) { return (pair){z.im, fn(c, IR_FNEG, z.re)}; } /* -i z */
-
-static pair quotient(py_ctx *c, py_scalar s, pair a, pair b, const py_node *at) {
-    py_val x = py_val_complex(c, s, a.re, a.im), y = py_val_complex(c, s, b.re, b.im), r;
-    py_binary(c, at, PY_DIV, &x, &y, &r);
-    return (pair){py_slot(&r, 0), py_slot(&r, 1)};
+/* with T = tanh x, t = tan y: (T (1 + t^2) + i t / cosh^2 x) / (1 + (T t)^2), which cannot overflow */
+static pair complex_tanh(py_ctx *c, ir_type type, pair z) {
+    ir_value *one = py_emit_float(c, type, 1);
+    ir_value *h = fn(c, IR_TANH, z.re), *t = fn(c, IR_TAN, z.im);
+    ir_value *sech = over(c, one, fn(c, IR_COSH, z.re)), *both = mul(c, h, t);
+    ir_value *below = add(c, one, mul(c, both, both));
+    return (pair){over(c, mul(c, h, add(c, one, mul(c, t, t))), below),
+                  mul(c, mul(c, over(c, t, below), sech), sech)};
 }
 
-static pair plus(py_ctx *c, pair a, pair b) {
-    return (pair){py_emit_binary(c, IR_FADD, a.re, b.re), py_emit_binary(c, IR_FADD, a.im, b.im)};
-}
-static pair shift(py_ctx *c, ir_type t, pair z, double by) {
-    return (pair){py_emit_binary(c, IR_FADD, z.re, py_emit_float(c, t, by)), z.im};
-}
-static pair product(py_ctx *c, pair a, pair b) {
-    return (pair){py_emit_binary(c, IR_FSUB, mul(c, a.re, b.re), mul(c, a.im, b.im)),
-                  py_emit_binary(c, IR_FADD, mul(c, a.re, b.im), mul(c, a.im, b.re))};
-}
-
-/* log(z + sqrt(z^2 + 1)), of the half plane where nothing cancels; odd */
-static pair complex_asinh(py_ctx *c, py_scalar s, pair z) {
-    ir_type t = py_scalar_ir(s);
+/* The square roots of 1 - z and 1 + z, from which Kahan makes asin and acos. */
+static void roots(py_ctx *c, ir_type t, pair z, pair *minus, pair *plus) {
     ir_value *one = py_emit_float(c, t, 1);
-    ir_value *left = py_emit_binary(c, IR_FLT, z.re, py_emit_float(c, t, 0));
-    ir_value *sign = py_emit_select(c, left, py_emit_float(c, t, -1), one);
-    pair w = {mul(c, z.re, sign), mul(c, z.im, sign)};
-    pair root = complex_sqrt(c, t, shift(c, t, product(c, w, w), 1));
-    pair r = complex_log(c, plus(c, w, root));
-    return (pair){mul(c, r.re, sign), mul(c, r.im, sign)};
+    *minus = complex_sqrt(c, t, (pair){sub(c, one, z.re), fn(c, IR_FNEG, z.im)});
+    *plus = complex_sqrt(c, t, (pair){add(c, one, z.re), z.im});
+}
+/* the parts of conj(a) b */
+static ir_value *dot(py_ctx *c, pair a, pair b) {
+    return add(c, mul(c, a.re, b.re), mul(c, a.im, b.im));
+}
+static ir_value *cross(py_ctx *c, pair a, pair b) {
+    return sub(c, mul(c, a.re, b.im), mul(c, a.im, b.re));
 }
 
-static pair complex_acosh(py_ctx *c, py_scalar s, pair z) { /* log(z + sqrt(z+1) sqrt(z-1)) */
-    ir_type t = py_scalar_ir(s);
-    pair root =
-        product(c, complex_sqrt(c, t, shift(c, t, z, 1)), complex_sqrt(c, t, shift(c, t, z, -1)));
-    return complex_log(c, plus(c, z, root));
+static pair complex_asin(py_ctx *c, ir_type t, pair z) {
+    pair m, p;
+    roots(c, t, z, &m, &p);
+    ir_value *root = sub(c, mul(c, m.re, p.re), mul(c, m.im, p.im));
+    return (pair){py_emit_atan2(c, z.re, root), fn(c, IR_ASINH, cross(c, m, p))};
 }
 
-static pair complex_atanh(py_ctx *c, py_scalar s, pair z) { /* (log(1+z) - log(1-z)) / 2 */
-    ir_type t = py_scalar_ir(s);
-    pair minus = {fn(c, IR_FNEG, z.re), fn(c, IR_FNEG, z.im)};
-    pair a = complex_log(c, shift(c, t, z, 1)), b = complex_log(c, shift(c, t, minus, 1));
-    ir_value *half = py_emit_float(c, t, 0.5);
-    return (pair){mul(c, half, py_emit_binary(c, IR_FSUB, a.re, b.re)),
-                  mul(c, half, py_emit_binary(c, IR_FSUB, a.im, b.im))};
+static pair complex_acos(py_ctx *c, ir_type t, pair z) {
+    pair m, p;
+    roots(c, t, z, &m, &p);
+    ir_value *angle = py_emit_atan2(c, m.re, p.re);
+    return (pair){add(c, angle, angle), fn(c, IR_ASINH, cross(c, p, m))};
+}
+
+static pair complex_acosh(py_ctx *c, ir_type t, pair z) {
+    ir_value *one = py_emit_float(c, t, 1);
+    pair m = complex_sqrt(c, t, (pair){sub(c, z.re, one), z.im});
+    pair p = complex_sqrt(c, t, (pair){add(c, z.re, one), z.im});
+    ir_value *angle = py_emit_atan2(c, m.im, p.re);
+    return (pair){fn(c, IR_ASINH, dot(c, m, p)), add(c, angle, angle)};
+}
+
+/* log1p(4 x / ((1 - x)^2 + y^2)) / 4, of the right half plane; odd */
+static pair complex_atanh(py_ctx *c, ir_type t, pair z) {
+    ir_value *one = py_emit_float(c, t, 1), *x = fn(c, IR_FABS, z.re);
+    ir_value *sign = py_emit_binary(c, IR_FCOPYSIGN, one, z.re), *y = mul(c, z.im, sign);
+    ir_value *away = sub(c, one, x), *square = mul(c, y, y);
+    ir_value *apart = add(c, mul(c, away, away), square);
+    ir_value *re = fn(c, IR_LOG1P, over(c, mul(c, x, py_emit_float(c, t, 4)), apart));
+    ir_value *im = py_emit_atan2(c, mul(c, y, py_emit_float(c, t, -2)),
+                                 sub(c, mul(c, away, add(c, one, x)), square));
+    return times(
+        c, (pair){mul(c, re, py_emit_float(c, t, 0.25)), mul(c, im, py_emit_float(c, t, -0.5))},
+        sign);
 }
 
 /* op: of the real function with the same name */
 bool py_complex_function(py_ctx *c, py_call *x, ir_op op, py_val *out) {
     py_val v = x->args[0];
     py_scalar s = py_scalar_of(&v);
+    ir_type t = py_scalar_ir(s);
     pair z = {py_slot(&v, 0), py_slot(&v, 1)}, r;
     switch ((int)op) {
-    case IR_EXP: r = complex_exp(c, z); break;
-    case IR_LOG: r = complex_log(c, z); break;
-    case IR_FSQRT: r = complex_sqrt(c, py_scalar_ir(s), z); break;
+    case IR_EXP: r = polar(c, t, fn(c, IR_EXP, z.re), z.im); break;
+    case IR_EXP2: {
+        ir_value *log2 = py_emit_float(c, t, 0.69314718055994530942);
+        r = polar(c, t, fn(c, IR_EXP2, z.re), mul(c, z.im, log2));
+        break;
+    }
+    case IR_EXPM1: r = complex_expm1(c, t, z); break;
+    case IR_LOG: r = complex_log(c, t, z); break;
+    case IR_LOG2:
+        r = times(c, complex_log(c, t, z), py_emit_float(c, t, 1.44269504088896340736));
+        break;
+    case IR_LOG10:
+        r = times(c, complex_log(c, t, z), py_emit_float(c, t, 0.43429448190325182765));
+        break;
+    case IR_LOG1P: r = complex_log1p(c, t, z); break;
+    case IR_FSQRT: r = complex_sqrt(c, t, z); break;
     case IR_SIN: r = complex_sin(c, z); break;
     case IR_COS: r = complex_cos(c, z); break;
-    case IR_TAN: r = quotient(c, s, complex_sin(c, z), complex_cos(c, z), x->node); break;
+    case IR_TAN: r = turn_back(c, complex_tanh(c, t, turn(c, z))); break;
     case IR_SINH: r = turn_back(c, complex_sin(c, turn(c, z))); break;
     case IR_COSH: r = complex_cos(c, turn(c, z)); break;
-    case IR_TANH: {
-        pair w = turn(c, z);
-        r = turn_back(c, quotient(c, s, complex_sin(c, w), complex_cos(c, w), x->node));
-        break;
-    }
-    case IR_LOG10: {
-        ir_value *k = py_emit_float(c, py_scalar_ir(s), 0.43429448190325182765);
-        r = complex_log(c, z);
-        r = (pair){mul(c, r.re, k), mul(c, r.im, k)};
-        break;
-    }
-    case IR_ASINH: r = complex_asinh(c, s, z); break;
-    case IR_ASIN: r = turn_back(c, complex_asinh(c, s, turn(c, z))); break;
-    case IR_ATANH: r = complex_atanh(c, s, z); break;
-    case IR_ATAN: r = turn_back(c, complex_atanh(c, s, turn(c, z))); break;
-    case IR_ACOSH: r = complex_acosh(c, s, z); break;
-    case IR_ACOS: { /* pi/2 - asin z */
-        r = turn_back(c, complex_asinh(c, s, turn(c, z)));
-        ir_value *quarter = py_emit_float(c, py_scalar_ir(s), 1.57079632679489661923);
-        r = (pair){py_emit_binary(c, IR_FSUB, quarter, r.re), fn(c, IR_FNEG, r.im)};
-        break;
-    }
-    default:
-        return py_fail(c, x->node, "%s of a complex number is not in simt's kernels yet", x->name);
+    case IR_TANH: r = complex_tanh(c, t, z); break;
+    case IR_ASIN: r = complex_asin(c, t, z); break;
+    case IR_ASINH: r = turn_back(c, complex_asin(c, t, turn(c, z))); break;
+    case IR_ACOS: r = complex_acos(c, t, z); break;
+    case IR_ACOSH: r = complex_acosh(c, t, z); break;
+    case IR_ATANH: r = complex_atanh(c, t, z); break;
+    case IR_ATAN: r = turn_back(c, complex_atanh(c, t, turn(c, z))); break;
+    case IR_FRINT: r = (pair){fn(c, IR_FRINT, z.re), fn(c, IR_FRINT, z.im)}; break;
+    default: return py_fail(c, x->node, "%s takes real numbers", x->name);
     }
     *out = py_val_complex(c, s, r.re, r.im);
     return true;

@@ -2,6 +2,8 @@
  * Narrow integers are computed in 64 bits and cut, which gives the same low bits. */
 #include "frontend/python/intrinsics.h"
 
+#include <string.h>
+
 /* The float type of a function of this type: NumPy's loops for float32 and float64. */
 static py_scalar float_of(py_scalar s) {
     if (py_scalar_is_float(s) || py_scalar_is_complex(s)) return s;
@@ -34,11 +36,6 @@ bool numpy_binary(py_ctx *c, py_call *x, py_val *out) { /* extra: the operator *
     if (s == PY_S_BOOL && (op == PY_ADD || op == PY_MULT)) op = op == PY_ADD ? PY_BITOR : PY_BITAND;
     if (!py_binary(c, x->node, op, &a, &b, &r)) return false;
     return py_to_scalar(c, x->node, &r, s, out);
-}
-
-bool numpy_compare(py_ctx *c, py_call *x, py_val *out) {
-    if (!py_check_arguments(c, x, 2, 2, "")) return false;
-    return py_compare(c, x->node, (py_operator)x->extra, &x->args[0], &x->args[1], out);
 }
 
 bool numpy_unary(py_ctx *c, py_call *x, py_val *out) { /* negative, positive, invert */
@@ -80,13 +77,59 @@ bool numpy_integral(py_ctx *c, py_call *x,
     return numpy_float(c, x, out);
 }
 
+static ir_value *has_nan(py_ctx *c, const py_val *z) {
+    ir_value *re = py_slot(z, 0), *im = py_slot(z, 1);
+    return py_emit_binary(c, IR_OR, py_emit_binary(c, IR_FNE, re, re),
+                          py_emit_binary(c, IR_FNE, im, im));
+}
+
+/* NumPy's order of complex numbers: by the real parts, equal ones by the imaginary parts. */
+static ir_value *complex_less(py_ctx *c, bool or_equal, const py_val *a, const py_val *b) {
+    ir_value *x = py_slot(a, 1), *y = py_slot(b, 1);
+    ir_value *ordered =
+        py_emit_binary(c, IR_AND, py_emit_binary(c, IR_FEQ, x, x), py_emit_binary(c, IR_FEQ, y, y));
+    ir_value *less = py_emit_binary(c, IR_FLT, py_slot(a, 0), py_slot(b, 0));
+    ir_value *same = py_emit_binary(c, IR_FEQ, py_slot(a, 0), py_slot(b, 0));
+    same = py_emit_binary(c, IR_AND, same, py_emit_binary(c, or_equal ? IR_FLE : IR_FLT, x, y));
+    return py_emit_binary(c, IR_OR, py_emit_binary(c, IR_AND, less, ordered), same);
+}
+
+bool numpy_compare(py_ctx *c, py_call *x, py_val *out) {
+    py_operator op = (py_operator)x->extra;
+    py_val a, b;
+    py_scalar s;
+    if (!py_check_arguments(c, x, 2, 2, "")) return false;
+    bool complexes = py_scalar_is_complex(py_scalar_of(&x->args[0])) ||
+                     py_scalar_is_complex(py_scalar_of(&x->args[1]));
+    if (!complexes || op == PY_EQ || op == PY_NOTEQ || strncmp(x->name, "numpy.", 6) != 0)
+        return py_compare(c, x->node, op, &x->args[0], &x->args[1], out);
+    if (!pair(c, x, false, &a, &b, &s)) return false;
+    bool swap = op == PY_GT || op == PY_GTE, or_equal = op == PY_LTE || op == PY_GTE;
+    *out = py_val_scalar(c, PY_S_BOOL, complex_less(c, or_equal, swap ? &b : &a, swap ? &a : &b));
+    return true;
+}
+
+static void complex_extreme(py_ctx *c, bool least, bool numbers, const py_val *a, const py_val *b,
+                            py_scalar s, py_val *out) {
+    ir_value *stays = least ? complex_less(c, true, a, b) : complex_less(c, true, b, a);
+    ir_value *nan_a = has_nan(c, a), *nan_b = has_nan(c, b);
+    ir_value *first = numbers ? nan_a : nan_b, *second = numbers ? nan_b : nan_a;
+    stays = py_emit_binary(c, IR_AND, stays, py_emit_unary(c, IR_NOT, first));
+    stays = py_emit_binary(c, IR_OR, stays, second);
+    *out = py_val_complex(c, s, py_emit_select(c, stays, py_slot(a, 0), py_slot(b, 0)),
+                          py_emit_select(c, stays, py_slot(a, 1), py_slot(b, 1)));
+}
+
 bool numpy_extreme(py_ctx *c, py_call *x, py_val *out) { /* extra: the IR op for floats */
     py_val a, b;
     py_scalar s;
     if (!pair(c, x, false, &a, &b, &s)) return false;
-    if (py_scalar_is_complex(s)) return py_fail(c, x->node, "%s takes real numbers", x->name);
     ir_op op = (ir_op)x->extra;
     bool least = op == IR_FMIN_NAN || op == IR_FMIN_NUM;
+    if (py_scalar_is_complex(s)) {
+        complex_extreme(c, least, op == IR_FMIN_NUM || op == IR_FMAX_NUM, &a, &b, s, out);
+        return true;
+    }
     if (s == PY_S_BOOL)
         op = least ? IR_AND : IR_OR;
     else if (py_scalar_is_signed(s))
