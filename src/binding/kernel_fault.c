@@ -58,15 +58,15 @@ static PyObject *array_text(const py_fault *f, const kernel_args *args) {
     return text;
 }
 
-/* The exception class of the builtins called `name`, borrowed; RuntimeError for anything else. */
-static PyObject *exception_class(const char *name) {
-    PyObject *builtins = PyEval_GetBuiltins();
-    PyObject *found = name && builtins ? PyDict_GetItemString(builtins, name) : NULL;
-    bool exception = found && PyExceptionClass_Check(found) &&
-                     PyObject_IsSubclass(found, PyExc_Exception) == 1 &&
-                     !PyObject_IsSubclass(found, PyExc_UnicodeError);
+/* Raises the class with a text; RuntimeError for none, for those that are no errors (SystemExit), and where
+ * the class is not made from a text alone. */
+static void raise_class(PyObject *class, PyObject *text) {
+    bool error = class && PyObject_IsSubclass(class, PyExc_Exception) == 1;
+    PyObject *made = error ? PyObject_CallOneArg(class, text) : NULL;
     PyErr_Clear();
-    return exception ? found : PyExc_RuntimeError;
+    bool good = made && PyExceptionInstance_Check(made);
+    PyErr_SetObject(good ? (PyObject *)Py_TYPE(made) : PyExc_RuntimeError, good ? made : text);
+    Py_XDECREF(made);
 }
 
 static PyObject *fault_text(const py_fault *f, const kernel_names *names, const code_fault *fault,
@@ -105,8 +105,8 @@ void kernel_raise_fault(const py_kernel *k, const code *c, const kernel_names *n
                          : f->kind == PY_FAULT_INDEX         ? PyExc_IndexError
                          : f->kind == PY_FAULT_ZERO_DIVISION ? PyExc_ZeroDivisionError
                          : f->kind == PY_FAULT_ASSERT        ? PyExc_AssertionError
-                                                             : exception_class(f->name);
-        PyErr_SetObject(type, whole);
+                                                             : f->handle;
+        raise_class(type, whole);
     }
     Py_XDECREF(what);
     Py_XDECREF(where);
@@ -155,6 +155,11 @@ static record *read_records(const py_kernel *k, const void *buffer, size_t *coun
     return all;
 }
 
+static int float_text(double d, bool sign, char *text, size_t size) {
+    if (d != d) return snprintf(text, size, sign ? "+nan" : "nan"); /* whatever its sign bit */
+    return snprintf(text, size, sign ? "%+f" : "%f", d);
+}
+
 /* As Numba prints on a GPU: integers in decimal, floats by %f, bools as True and False. */
 static int value_text(py_scalar type, uint64_t bits, char *text, size_t size) {
     double d;
@@ -167,9 +172,11 @@ static int value_text(py_scalar type, uint64_t bits, char *text, size_t size) {
     case PY_S_I16: return snprintf(text, size, "%d", (int16_t)bits);
     case PY_S_I32: return snprintf(text, size, "%d", (int32_t)bits);
     case PY_S_I64: return snprintf(text, size, "%lld", (long long)bits);
-    case PY_S_F16: return snprintf(text, size, "%f", (double)half_to_float((uint16_t)bits));
-    case PY_S_F32: return snprintf(text, size, "%f", (double)f);
-    case PY_S_F64: return snprintf(text, size, "%f", d);
+    case PY_S_F16: return float_text(half_to_float((uint16_t)bits), false, text, size);
+    case PY_S_F32: return float_text(f, false, text, size);
+    case PY_S_F64: return float_text(d, false, text, size);
+    case PY_S_C64: return float_text(f, true, text, size);
+    case PY_S_C128: return float_text(d, true, text, size);
     default: return snprintf(text, size, "%llu", (unsigned long long)bits);
     }
 }

@@ -355,8 +355,7 @@ static int as_module(PyObject *o, kernel_function *owner, py_entity *out) {
     PyObject *name = NULL;
     if (PyModule_Check(o))
         name = attribute_or_null(o, "__name__");
-    else if (PyType_Check(o) &&
-             !PyType_IsSubtype((PyTypeObject *)o, (PyTypeObject *)PyExc_BaseException))
+    else if (PyType_Check(o) && !PyExceptionClass_Check(o))
         name = attribute_or_null(o, "__qualname__");
     if (!name || !PyUnicode_Check(name)) {
         Py_XDECREF(name);
@@ -368,6 +367,13 @@ static int as_module(PyObject *o, kernel_function *owner, py_entity *out) {
     return done_or_failed(become(out, PY_ENTITY_MODULE, text) && keep(owner, o));
 }
 
+static int as_exception(PyObject *o, kernel_function *owner, py_entity *out) {
+    if (!PyExceptionClass_Check(o)) return 0;
+    out->handle = o;
+    const char *text = keep_text(owner, ((PyTypeObject *)o)->tp_name);
+    return done_or_failed(become(out, PY_ENTITY_EXCEPTION, text) && keep(owner, o));
+}
+
 static bool to_entity(PyObject *o, const char *name, int depth, kernel_function *owner,
                       py_entity *out) {
     memset(out, 0, sizeof *out);
@@ -375,6 +381,7 @@ static bool to_entity(PyObject *o, const char *name, int depth, kernel_function 
     if (status == 0) status = as_constant(o, owner, out);
     if (status == 0) status = as_tuple(o, name, depth, owner, out);
     if (status == 0) status = as_array(o, owner, out);
+    if (status == 0) status = as_exception(o, owner, out);
     if (status == 0) status = as_type(o, owner, out);
     if (status == 0) status = as_marked(o, owner, out);
     if (status == 0) status = as_library_function(o, owner, out);

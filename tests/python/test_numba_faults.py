@@ -84,6 +84,54 @@ def test_raise(how, error, text):
     assert "block (1, 0, 0), thread (5, 0, 0)" in str(caught.value)
 
 
+class OwnError(Exception):
+    pass
+
+
+class PairError(Exception):
+    def __init__(self, first, second):
+        pass
+
+
+def raiser(error, text):
+    @cuda.jit
+    def stops():
+        if cuda.threadIdx.x == 1:
+            raise error(text)
+
+    return stops
+
+
+@pytest.mark.parametrize("error", [OwnError, KeyError, OSError, StopIteration])
+def test_raise_a_class_of_the_closure(error):
+    with pytest.raises(error) as caught:
+        raiser(error, "why")[1, 2]()
+    assert type(caught.value) is error
+    assert caught.value.args[0].startswith("why\nin kernel stops\nat ")
+
+
+@pytest.mark.parametrize("error", [PairError, UnicodeDecodeError, SystemExit])
+def test_raise_what_a_text_cannot_make(error):
+    with pytest.raises(RuntimeError, match="why"):
+        raiser(error, "why")[1, 2]()
+
+
+def test_raise_in_a_variable():
+    @cuda.jit
+    def stops(i):
+        error = IndexError
+        if i == 0:
+            raise error
+        raise np.linalg.LinAlgError(3)
+
+    with pytest.raises(IndexError):
+        stops[1, 1](0)
+    with pytest.raises(np.linalg.LinAlgError):
+        stops[1, 1](1)
+    with pytest.raises(TypingError, match="raise an exception class"):
+        raiser("no class", "why")[1, 2]()
+
+
 def test_assert():
     @cuda.jit
     def positive(a):
@@ -105,6 +153,33 @@ def test_print_in_order_of_threads(capsys):
     show[3, 2](np.arange(6, dtype=np.float32) / 2)
     lines = [f"thread {i} {i / 2:f} {i > 2}" for i in range(6)]
     assert capsys.readouterr().out.splitlines() == [lines[0], "", *lines[1:]]
+
+
+def test_print_of_all_types(capsys):
+    """As Numba's printf: %lld, %llu, %f; complex numbers in Python's form with such parts."""
+
+    @cuda.jit
+    def show(b, i, j, k, n, u, v, w, m, e, f, d, c, z):
+        print(b, i, j, k, n, u, v, w, m)
+        print(e, f, d, c, z, -z, z.imag, sep="|", end=" end\n")
+        print(1, -2.5, False, None, "text", 2j, (i, "t", z), (b,))
+        print("nothing", "else", sep="")
+
+    types = "i1 i2 i4 i8 u1 u2 u4 u8".split()
+    ends = [np.dtype(t).type(np.iinfo(t).min if t[0] == "i" else np.iinfo(t).max) for t in types]
+    show[1, 1](
+        True, *ends, np.float16(-0.1), np.float32("nan"), 1e300, np.complex64(1e10 - 2.5j),
+        complex(float("-inf"), float("nan")),
+    )  # fmt: skip
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "True " + " ".join(str(int(v)) for v in ends)
+    c = np.complex64(1e10 - 2.5j)
+    parts = f"{float(np.float16(-0.1)):f}|nan|{1e300:f}|({complex(c):f})|(-inf+nanj)|(inf+nanj)|nan"
+    assert lines[1] == parts + " end"
+    assert lines[2] == (
+        "1 -2.500000 False None text (0.000000+2.000000j) (-128, t, (-inf+nanj)) (True,)"
+    )
+    assert lines[3] == "nothingelse"
 
 
 def test_prints_come_before_a_fault(capsys):

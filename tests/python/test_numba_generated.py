@@ -267,7 +267,7 @@ class Program:
             names = ["x", "y", "z", "i", "data[i]", "n", str(r.randint(-9, 9)), *self.counters]
             return r.choice(names)
         a = self.value(depth - 1)
-        kind = r.randrange(11)
+        kind = r.randrange(12)
         if kind < 3:
             return f"({a} {r.choice('+-')} {self.value(depth - 1)})"
         if kind == 3:
@@ -284,6 +284,8 @@ class Program:
             return f"{r.choice(['min', 'max'])}({a}, {self.value(depth - 1)})"
         if kind == 9:
             return f"({a} if {self.condition(depth - 1)} else {self.value(depth - 1)})"
+        if kind == 10:
+            return f"({r.choice('xyz')} := {a} % 1009)"
         return f"mix({a}, {self.value(depth - 1)})"
 
     def condition(self, depth=1):
@@ -293,7 +295,7 @@ class Program:
         if kind < 3:
             return f"{self.value(1)} {operator()} {self.value(1)}"
         if kind == 3:
-            return f"{self.value(0)} {operator()} {self.value(0)} {operator()} {self.value(0)}"
+            return f"{self.value(0)} {operator()} {self.value(1)} {operator()} {self.value(1)}"
         if kind == 4:
             return f"not ({self.condition(depth - 1)})"
         both = (self.condition(depth - 1), self.condition(depth - 1))
@@ -484,6 +486,33 @@ def test_random_control_flow(seeds):
 def test_random_control_flow_with_barriers(seeds):
     for seed in seeds:
         run_program(seed, True, (1, 6, 35)[seed % 3])
+
+
+SKIPPED = """
+@cuda.jit
+def kernel(x, out, calls):
+    i = cuda.grid(1)
+    v = x[i]
+    w = 7.0
+    a = (w := v * 2) if v > 0 else (z := -v) + 1
+    if v > 1 and (y := v - 1) > 0.5 or (y := 100.0) < v:
+        a += y
+    inside = -1 < v < (w := w + 1) < cuda.atomic.add(calls, i, 1) + 8
+    n = 0
+    while (n := n + 1) < 10 and (m := n * 2) < 14 + v:
+        pass
+    out[i, 0], out[i, 1], out[i, 2], out[i, 3], out[i, 4] = a, w, inside, m, n
+"""
+
+
+def test_what_is_skipped_has_no_effect():
+    x = np.array([-3, -0.5, 0.25, 1.25, 1.75, 5.0, 20.0])
+    results = []
+    for module in (simulator, cuda):
+        out, calls = np.zeros((x.size, 5)), np.zeros(x.size, np.int64)
+        load(SKIPPED, cuda=module)["kernel"][1, x.size](x, out, calls)
+        results.append((out.tolist(), calls.tolist()))
+    assert results[0] == results[1]
 
 
 @pytest.mark.exhaustive

@@ -167,7 +167,7 @@ static bool walk_function(py_ctx *c, const py_val *args) {
     f->loop = NULL;
     f->cursor = 0;
     c->dead = false;
-    f->ret = py_merge_new(c, tree, &f->result);
+    f->ret = py_merge_new(c, tree, &f->result, false);
     ir_region *after = c->b.at;
     if (f->caller != NULL) py_merge_block(c, f->ret);
     py_val v = py_val_none();

@@ -9,24 +9,16 @@ enum { MOST_ROUNDS = 40 };
 
 /* ---- if ---- */
 
+static bool if_way(py_ctx *c, const void *of, int way, py_val *value) {
+    const py_node *n = of;
+    return py_body(c, way == 0 ? &n->list : &n->list2);
+}
+
 static bool do_if(py_ctx *c, const py_node *n) {
     py_val test, truth;
     if (!py_expr(c, n->a, &test) || !py_truth(c, n->a, &test, &truth)) return false;
     if (truth.is_const) return py_body(c, truth.value.boolean ? &n->list : &n->list2);
-    py_merge *end = py_merge_new(c, n, NULL);
-    py_val *before = PY_NEW(c, py_val, end->nvars + 1);
-    for (uint32_t i = 0; i < end->nvars; i++) before[i] = end->vars[i]->val;
-    uint32_t nslots;
-    ir_type *types = py_merge_slots(c, end, &nslots);
-    py_if i = py_begin_if(c, py_slot(&truth, 0), types, nslots);
-    end->label = i.inst;
-    if (!py_body(c, &n->list) || !py_arrive(c, end)) return false;
-    for (uint32_t k = 0; k < end->nvars; k++) end->vars[k]->val = before[k];
-    c->dead = false;
-    if (c->emit) c->b.at = i.inst->regions[1];
-    if (!py_body(c, &n->list2) || !py_arrive(c, end)) return false;
-    py_go_on(c, end, i.after);
-    return true;
+    return py_walk_ways(c, py_merge_new(c, n, NULL, true), py_slot(&truth, 0), if_way, n);
 }
 
 /* ---- loops ---- */
@@ -78,11 +70,12 @@ static bool walk_rounds(py_ctx *c, loop_work *w) {
 
 static bool do_loop(py_ctx *c, loop_work *w) {
     const py_list *otherwise = &w->node->list2;
-    py_merge *exit = py_merge_new(c, w->node, NULL), *head = py_merge_new(c, w->node, NULL);
+    py_merge *exit = py_merge_new(c, w->node, NULL, true),
+             *head = py_merge_new(c, w->node, NULL, true);
     ir_region *after = c->b.at;
     w->done = exit;
     if (otherwise->count > 0) {
-        w->done = py_merge_new(c, w->node, NULL);
+        w->done = py_merge_new(c, w->node, NULL, true);
         py_merge_block(c, exit);
     }
     ir_region *inside = c->b.at;
@@ -130,13 +123,13 @@ static bool do_while(py_ctx *c, const py_node *n) {
 /* One body per item; continue leaves the item's block. */
 static bool for_tuple(py_ctx *c, const py_node *n, const py_val *it, int64_t count) {
     ir_region *after = c->b.at;
-    py_loop loop = {.outer = c->frame->loop, .exit = py_merge_new(c, n, NULL)};
+    py_loop loop = {.outer = c->frame->loop, .exit = py_merge_new(c, n, NULL, true)};
     py_merge_block(c, loop.exit);
     ir_region *inside = c->b.at;
     c->frame->loop = &loop;
     for (int64_t i = 0; i < count && !c->dead; i++) {
         py_val item;
-        loop.next = py_merge_new(c, n, NULL);
+        loop.next = py_merge_new(c, n, NULL, true);
         py_merge_block(c, loop.next);
         if (!py_iter_item(c, n->b, it, py_emit_int(c, IR_I64, i), i, &item)) return false;
         if (!py_assign(c, n->a, &item) || !py_body(c, &n->list)) return false;
@@ -242,20 +235,33 @@ static bool do_return(py_ctx *c, const py_node *n) {
     return py_return_value(c, n, &v);
 }
 
+/* The text of an exception: a constant, also by name; "" for anything else. */
+static bool exception_text(py_ctx *c, const py_node *e, const char **text) {
+    py_val v;
+    *text = "";
+    if (e == NULL || (e->kind != PY_CONSTANT && e->kind != PY_NAME && e->kind != PY_ATTRIBUTE))
+        return true;
+    if (!py_expr(c, e, &v)) return false;
+    if (v.is_const && v.value.kind == PY_VALUE_STRING) *text = v.value.text;
+    return true;
+}
+
 /* `raise` and a failed `assert` report a fault and end the thread. */
 static bool do_raise(py_ctx *c, const py_node *n) {
-    py_fault f = {.kind = PY_FAULT_RAISE, .name = "RuntimeError", .text = "", .parameter = -1};
-    const py_node *e = n->a, *call = e;
+    py_fault f = {.kind = PY_FAULT_RAISE, .text = "", .parameter = -1};
+    const py_node *e = n->a;
+    py_val v;
     if (e != NULL && e->kind == PY_CALL) {
-        if (e->list.count > 0 && e->list.items[0]->kind == PY_CONSTANT &&
-            e->list.items[0]->value.kind == PY_VALUE_STRING)
-            f.text = e->list.items[0]->value.text;
-        call = e->a;
+        const py_node *text = e->list.count > 0 ? e->list.items[0] : NULL;
+        if (!exception_text(c, text, &f.text)) return false;
+        e = e->a;
     }
-    if (call != NULL && call->kind == PY_NAME)
-        f.name = call->name;
-    else if (call != NULL)
-        return py_fail(c, n, "raise an exception class by its name, with a constant text");
+    if (e != NULL) {
+        if (!py_expr(c, e, &v)) return false;
+        if (v.type->kind != TY_ENTITY || v.type->entity->kind != PY_ENTITY_EXCEPTION)
+            return py_fail(c, n, "raise an exception class, with a constant text");
+        f.handle = v.type->entity->handle;
+    }
     uint32_t number = py_add_fault(c, n, &f);
     if (c->emit) {
         ir_fault(&c->b, number, NULL, 0);
@@ -268,9 +274,8 @@ static bool do_raise(py_ctx *c, const py_node *n) {
 static bool do_assert(py_ctx *c, const py_node *n) {
     py_val test, truth;
     if (!py_expr(c, n->a, &test) || !py_truth(c, n->a, &test, &truth)) return false;
-    py_fault f = {.kind = PY_FAULT_ASSERT, .name = "AssertionError", .text = "", .parameter = -1};
-    if (n->b != NULL && n->b->kind == PY_CONSTANT && n->b->value.kind == PY_VALUE_STRING)
-        f.text = n->b->value.text;
+    py_fault f = {.kind = PY_FAULT_ASSERT, .parameter = -1};
+    if (!exception_text(c, n->b, &f.text)) return false;
     uint32_t number = py_add_fault(c, n, &f);
     py_if i = py_begin_if(c, py_slot(&truth, 0), NULL, 0);
     py_else(c, &i, NULL, 0);

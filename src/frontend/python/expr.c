@@ -129,14 +129,6 @@ static bool attribute(py_ctx *c, const py_node *n, py_val *out) {
 
 /* ---- conditionals ---- */
 
-bool py_type_of_expr(py_ctx *c, const py_node *n, py_val *out) {
-    bool emit = c->emit;
-    c->emit = false;
-    bool ok = py_expr(c, n, out);
-    c->emit = emit;
-    return ok;
-}
-
 static bool list_is_simple(const py_list *l) {
     for (uint32_t i = 0; i < l->count; i++)
         if (!py_is_simple(l->items[i])) return false;
@@ -170,55 +162,70 @@ static bool has_walrus(const py_node *n) {
     return has_walrus(n->a) || has_walrus(n->b) || has_walrus(n->c);
 }
 
-/* cond ? yes : no where each arm is an expression, or (NULL) the value given. */
-static bool choose(py_ctx *c, const py_node *at, const py_val *cond, const py_node *yes,
-                   const py_val *yes_value, const py_node *no, const py_val *no_value,
-                   py_val *out) {
-    py_val a, b;
-    if (has_walrus(yes) || has_walrus(no))
-        return py_fail(c, at, "':=' inside a conditional: assign it in a statement before");
-    if (yes_value != NULL)
-        a = *yes_value;
-    else if (!py_type_of_expr(c, yes, &a))
-        return false;
-    if (no_value != NULL)
-        b = *no_value;
-    else if (!py_type_of_expr(c, no, &b))
-        return false;
-    const py_type *t = py_type_unify(c, a.type, b.type);
-    if (t == NULL)
-        return py_fail(c, at, "the two values have different types: %s and %s",
-                       py_type_text(c, a.type), py_type_text(c, b.type));
-    *out = (py_val){.type = t, .nonneg = a.nonneg && b.nonneg};
-    if (a.origin == b.origin) out->origin = a.origin;
-    if (!c->emit) return true;
-    uint32_t n = py_type_slots(t);
-    ir_type *types = PY_NEW(c, ir_type, n + 1);
-    for (uint32_t i = 0; i < n; i++) types[i] = py_type_slot(t, i);
-    out->v = PY_NEW(c, ir_value *, n + 1);
-    bool branches =
-        (yes_value == NULL && !py_is_simple(yes)) || (no_value == NULL && !py_is_simple(no));
-    py_if i = {0};
-    if (branches) i = py_begin_if(c, py_slot(cond, 0), types, n);
-    if (yes_value == NULL && !py_expr(c, yes, &a)) return false;
-    if (!py_convert(c, at, &a, t, &a)) return false;
-    if (branches) py_else(c, &i, a.v, n);
-    if (no_value == NULL && !py_expr(c, no, &b)) return false;
-    if (!py_convert(c, at, &b, t, &b)) return false;
-    if (branches) {
-        py_end_if(c, &i, b.v, n, out->v);
-        return true;
-    }
-    for (uint32_t k = 0; k < n; k++)
-        out->v[k] = py_emit_select(c, py_slot(cond, 0), a.v[k], b.v[k]);
+/* One side of a conditional: a value, or what is left to evaluate of an expression. */
+typedef struct arm {
+    const py_node *node;
+    const py_val *value; /* or NULL */
+    const py_val *left;  /* of a chained comparison: the operand before operand `from` */
+    uint32_t from;
+} arm;
+
+static bool compare_from(py_ctx *c, const py_node *n, const py_val *left, uint32_t from,
+                         py_val *out);
+
+static bool arm_assigns(const arm *a) { return a->value == NULL && has_walrus(a->node); }
+static bool arm_is_simple(const arm *a) {
+    return a->value != NULL || (a->left == NULL && py_is_simple(a->node));
+}
+
+static bool arm_expr(py_ctx *c, const void *of, int way, py_val *out) {
+    const arm *a = (const arm *)of + way;
+    if (a->left != NULL) return compare_from(c, a->node, a->left, a->from, out);
+    if (a->value == NULL) return py_expr(c, a->node, out);
+    *out = *a->value;
     return true;
+}
+
+/* Both arms are evaluated, the value is selected. */
+static bool choose_by_select(py_ctx *c, py_merge *m, ir_value *cond, const arm arms[2]) {
+    py_val *value = &m->vars[0]->val, ways[2];
+    for (int i = 0; i < 2; i++) {
+        if (!arm_expr(c, arms, i, value)) return false;
+        py_add_way(c, m);
+        ways[i] = *value;
+    }
+    *value = m->vals[0];
+    if (!c->emit) return true;
+    uint32_t n = py_type_slots(value->type);
+    value->v = PY_NEW(c, ir_value *, n + 1);
+    for (int i = 0; i < 2; i++)
+        if (!py_convert(c, m->at, &ways[i], value->type, &ways[i])) return false;
+    for (uint32_t k = 0; k < n; k++)
+        value->v[k] = py_emit_select(c, cond, ways[0].v[k], ways[1].v[k]);
+    return true;
+}
+
+/* cond ? yes : no. The value is a variable without a name, merged as others are (merge.c). */
+static bool choose(py_ctx *c, const py_node *at, const py_val *cond, arm yes, arm no, py_val *out) {
+    const arm arms[2] = {yes, no};
+    bool assigns = arm_assigns(&yes) || arm_assigns(&no);
+    py_var *unnamed = PY_NEW(c, py_var, 1);
+    py_merge *m = py_merge_new(c, at, unnamed, assigns);
+    bool simple = !assigns && arm_is_simple(&yes) && arm_is_simple(&no);
+    bool ok = simple ? choose_by_select(c, m, py_slot(cond, 0), arms)
+                     : py_walk_ways(c, m, py_slot(cond, 0), arm_expr, arms);
+    if (!ok) return false;
+    *out = m->vars[0]->val;
+    if (out->type->kind != TY_MIXED) return true;
+    return py_fail(c, at, "the two values have different types: %s and %s",
+                   py_type_text(c, out->type->items[0]), py_type_text(c, out->type->items[1]));
 }
 
 static bool conditional(py_ctx *c, const py_node *n, py_val *out) {
     py_val test, truth;
     if (!py_expr(c, n->a, &test) || !py_truth(c, n->a, &test, &truth)) return false;
     if (truth.is_const) return py_expr(c, truth.value.boolean ? n->b : n->c, out);
-    return choose(c, n, &truth, n->b, NULL, n->c, NULL, out);
+    return choose(c, n, &truth, (arm){.node = n->b}, (arm){.node = n->c}, out);
 }
 
 /* `a and b`: b where a holds, else a. Bools without side effects need no branch. */
@@ -244,32 +251,39 @@ static bool bool_op(py_ctx *c, const py_node *n, py_val *out) {
             }
         }
         py_val value;
-        bool ok = n->op == PY_AND ? choose(c, n, &truth, right, NULL, NULL, &left, &value)
-                                  : choose(c, n, &truth, NULL, &left, right, NULL, &value);
-        if (!ok) return false;
+        arm next = {.node = right}, known = {.value = &left};
+        bool both = n->op == PY_AND;
+        if (!choose(c, n, &truth, both ? next : known, both ? known : next, &value)) return false;
         left = value;
     }
     *out = left;
     return true;
 }
 
-/* a < b < c: each operand once, left to right (all of them: none has an effect that a user sees). */
-static bool compare(py_ctx *c, const py_node *n, py_val *out) {
-    py_val left, right, r;
-    if (!py_expr(c, n->a, &left)) return false;
-    for (uint32_t i = 0; i < n->list.count; i++) {
-        if (!py_expr(c, n->list.items[i], &right)) return false;
-        if (!py_compare(c, n, n->ops[i], &left, &right, &r)) return false;
-        if (i == 0)
-            *out = r;
-        else if (!(out->is_const && out->value.boolean))
-            *out = py_val_scalar(c, PY_S_BOOL,
-                                 py_emit_binary(c, IR_AND, py_slot(out, 0), py_slot(&r, 0)));
-        else
-            *out = r;
-        left = right;
-    }
+/* a < b < c: each operand once, left to right; what follows a comparison that fails is not evaluated. */
+static bool compare_from(py_ctx *c, const py_node *n, const py_val *left, uint32_t from,
+                         py_val *out) {
+    py_val right, rest, no = py_val_bool(c, false);
+    if (!py_expr(c, n->list.items[from], &right)) return false;
+    if (!py_compare(c, n, n->ops[from], left, &right, out)) return false;
+    if (from + 1 == n->list.count || (out->is_const && !out->value.boolean)) return true;
+    if (out->is_const) return compare_from(c, n, &right, from + 1, out);
+    bool simple = true;
+    for (uint32_t i = from + 1; i < n->list.count; i++)
+        simple = simple && py_is_simple(n->list.items[i]);
+    py_val cond = *out;
+    if (!simple)
+        return choose(c, n, &cond, (arm){.node = n, .left = &right, .from = from + 1},
+                      (arm){.value = &no}, out);
+    if (!compare_from(c, n, &right, from + 1, &rest)) return false;
+    *out = py_val_scalar(c, PY_S_BOOL,
+                         py_emit_binary(c, IR_AND, py_slot(&cond, 0), py_slot(&rest, 0)));
     return true;
+}
+
+static bool compare(py_ctx *c, const py_node *n, py_val *out) {
+    py_val left;
+    return py_expr(c, n->a, &left) && compare_from(c, n, &left, 0, out);
 }
 
 /* ---- tuples, slices, subscripts ---- */

@@ -74,6 +74,7 @@ typedef enum py_entity_kind {
     PY_ENTITY_FUNCTION,  /* a Python function or device function: handle */
     PY_ENTITY_MODULE,    /* handle; attributes are asked with `attribute` */
     PY_ENTITY_NAMED,     /* a class of named tuples: names */
+    PY_ENTITY_EXCEPTION, /* an exception class: handle */
     PY_ENTITY_OBJECT     /* anything else: name says what it is, for the error */
 } py_entity_kind;
 
@@ -88,7 +89,8 @@ typedef struct py_names {
 typedef struct py_entity py_entity;
 struct py_entity {
     py_entity_kind kind;
-    const char *name; /* INTRINSIC, OBJECT, MODULE, FUNCTION: for lookup and errors; in the arena */
+    const char *
+        name; /* INTRINSIC, OBJECT, MODULE, EXCEPTION, FUNCTION: for lookup and errors; in the arena */
     py_scalar
         type; /* TYPE; ARRAY: element type; CONSTANT: NumPy scalars are strongly typed, else NONE */
     py_constant value; /* CONSTANT */
@@ -125,14 +127,15 @@ typedef struct py_host {
 /* A fault instruction's number is an index into this table. */
 typedef enum py_fault_kind {
     PY_FAULT_INDEX, /* values: index, axis, size of the axis */
-    PY_FAULT_RAISE, /* name: "ValueError", text: message or "" */
+    PY_FAULT_RAISE, /* handle, text: message or "" */
     PY_FAULT_ASSERT,
     PY_FAULT_ZERO_DIVISION, /* only where the language asks for an error */
 } py_fault_kind;
 typedef struct py_fault {
     uint8_t kind;
     source_pos pos;   /* its call: in the function's table, which the code has too */
-    const char *name; /* INDEX: the array as the source calls it; RAISE: the exception's class */
+    const char *name; /* INDEX: the array as the source calls it */
+    void *handle;     /* RAISE: the exception's class, the host's; NULL: none was named */
     const char *text;
     int32_t parameter; /* INDEX: position in the signature, or -1 */
     int ndim; /* of an array that is not a parameter, with its shape (-1: known at run time only) */
@@ -145,7 +148,7 @@ typedef struct py_fault {
 typedef struct py_print {
     uint32_t nvalues;
     const char **texts; /* nvalues + 1 pieces of literal text around the values */
-    uint8_t *types;     /* py_scalar of each */
+    uint8_t *types;     /* py_scalar of each; a complex one: the imaginary part, with its sign */
 } py_print;
 
 enum {

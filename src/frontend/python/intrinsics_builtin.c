@@ -255,11 +255,13 @@ static bool print_value(py_ctx *c, py_call *x, print_work *w, const py_val *v) {
     uint32_t n = py_type_slots(v->type);
     if (w->format.nvalues + n > MOST_PRINT_VALUES)
         return py_fail(c, x->node, "print() of more than %d values", MOST_PRINT_VALUES);
+    if (n == 2) strbuf_puts(&w->text, "("); /* complex: (re+imj) */
     for (uint32_t i = 0; i < n; i++) {
         end_text(c, w);
-        w->format.types[w->format.nvalues] = (uint8_t)s;
+        w->format.types[w->format.nvalues] = (uint8_t)(i == 0 ? py_scalar_part(s) : s);
         w->values[w->format.nvalues++] = py_slot(v, (int)i);
     }
+    if (n == 2) strbuf_puts(&w->text, "j)");
     return true;
 }
 

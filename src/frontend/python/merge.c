@@ -20,8 +20,7 @@ typedef struct name_list {
     uint32_t n, capacity;
 } name_list;
 
-static void add_name(name_list *l, const char *name) {
-    py_var *v = py_get_var(l->c, name);
+static void add_var(name_list *l, py_var *v) {
     for (uint32_t i = 0; i < l->n; i++)
         if (l->vars[i] == v) return;
     if (l->n == l->capacity) {
@@ -32,6 +31,8 @@ static void add_name(name_list *l, const char *name) {
     }
     l->vars[l->n++] = v;
 }
+
+static void add_name(name_list *l, const char *name) { add_var(l, py_get_var(l->c, name)); }
 
 static void scan_target(name_list *l, const py_node *n) {
     if (n->kind == PY_NAME) add_name(l, n->name);
@@ -58,9 +59,13 @@ static void scan(name_list *l, const py_node *n) {
     for (uint32_t i = 0; i < n->list2.count; i++) scan(l, n->list2.items[i]);
 }
 
+static void scan_all(name_list *l, const py_list *statements) {
+    for (uint32_t i = 0; i < statements->count; i++) scan(l, statements->items[i]);
+}
+
 py_var **py_assigned(py_ctx *c, const py_list *statements, uint32_t *n) {
     name_list l = {.c = c};
-    for (uint32_t i = 0; i < statements->count; i++) scan(&l, statements->items[i]);
+    scan_all(&l, statements);
     *n = l.n;
     return l.vars;
 }
@@ -85,17 +90,15 @@ static py_merge *next_merge(py_ctx *c, const py_node *at) {
     return f->merges[k];
 }
 
-py_merge *py_merge_new(py_ctx *c, const py_node *at, py_var *var) {
+py_merge *py_merge_new(py_ctx *c, const py_node *at, py_var *var, bool assigns) {
     py_merge *m = next_merge(c, at);
     if (m->vals == NULL) { /* else known from an earlier walk */
-        py_list one = {(py_node *[]){(py_node *)at}, 1};
-        m->nvars = 1;
-        if (var == NULL) {
-            m->vars = py_assigned(c, &one, &m->nvars);
-        } else {
-            m->vars = PY_NEW(c, py_var *, 1);
-            m->vars[0] = var;
-        }
+        py_list one = {(py_node *[]){(py_node *)at}, assigns ? 1 : 0};
+        name_list l = {.c = c};
+        if (var != NULL) add_var(&l, var);
+        scan_all(&l, &one);
+        m->vars = l.vars;
+        m->nvars = l.n;
         m->vals = PY_NEW(c, py_val, m->nvars + 1);
     }
     for (uint32_t i = 0; i < m->nvars && (!c->emit || c->lost); i++)
@@ -224,6 +227,23 @@ void py_go_on(py_ctx *c, py_merge *m, ir_region *at) {
     if (c->emit) c->b.at = at;
     c->dead = !m->reached;
     if (m->reached) set_values(c, m, c->emit ? m->label->results : NULL);
+}
+
+bool py_walk_ways(py_ctx *c, py_merge *m, ir_value *cond, py_way way, const void *of) {
+    py_val *before = PY_NEW(c, py_val, m->nvars + 1), *value = NULL;
+    for (uint32_t i = 0; i < m->nvars; i++) before[i] = m->vars[i]->val;
+    if (m->nvars > 0) value = &m->vars[0]->val;
+    uint32_t nslots;
+    ir_type *types = py_merge_slots(c, m, &nslots);
+    py_if i = py_begin_if(c, cond, types, nslots);
+    m->label = i.inst;
+    if (!way(c, of, 0, value) || !py_arrive(c, m)) return false;
+    for (uint32_t k = 0; k < m->nvars; k++) m->vars[k]->val = before[k];
+    c->dead = false;
+    if (c->emit) c->b.at = i.inst->regions[1];
+    if (!way(c, of, 1, value) || !py_arrive(c, m)) return false;
+    py_go_on(c, m, i.after);
+    return true;
 }
 
 void py_begin_round(py_ctx *c, py_merge *head, const py_type **types) {

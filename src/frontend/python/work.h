@@ -291,8 +291,6 @@ bool py_call_named(py_ctx *c, const py_node *at, const py_names *names, py_call 
 
 /* ---- expr.c ---- */
 bool py_expr(py_ctx *c, const py_node *n, py_val *out);
-bool py_type_of_expr(py_ctx *c, const py_node *n,
-                     py_val *out); /* typing only, also while emitting */
 bool py_assign(py_ctx *c, const py_node *target, const py_val *val);
 /* Whether evaluating n has no effect, cannot fault and is cheap: conditionals may do without branches. */
 bool py_is_simple(const py_node *n);
@@ -303,8 +301,8 @@ bool py_body(py_ctx *c, const py_list *body);
 /* ---- merge.c ---- */
 /* Variables assigned in these statements. */
 py_var **py_assigned(py_ctx *c, const py_list *statements, uint32_t *n);
-/* A merge of `var`, or (NULL) of the variables that the statement `at` assigns. */
-py_merge *py_merge_new(py_ctx *c, const py_node *at, py_var *var);
+/* A merge of `var` (or NULL), which comes first, and (assigns) of the variables that `at` assigns. */
+py_merge *py_merge_new(py_ctx *c, const py_node *at, py_var *var, bool assigns);
 ir_type *py_merge_slots(py_ctx *c, const py_merge *m, uint32_t *n);
 /* The variables' values as m wants them, behind `extra` free places; NULL: an error. */
 ir_value **py_merge_values(py_ctx *c, const py_merge *m, uint32_t extra, uint32_t *count);
@@ -315,6 +313,9 @@ void py_add_way(py_ctx *c, py_merge *m);
 bool py_arrive(py_ctx *c, py_merge *m);
 /* The walk goes on behind m, in `at`. */
 void py_go_on(py_ctx *c, py_merge *m, ir_region *at);
+/* An `if` of two ways, 0 where cond holds, that meet at m. *value: of m's first variable. */
+typedef bool (*py_way)(py_ctx *c, const void *of, int way, py_val *value);
+bool py_walk_ways(py_ctx *c, py_merge *m, ir_value *cond, py_way way, const void *of);
 /* A round of a loop: begins at the head (`types` gets its types there), and is the last one of typing
  * when nothing new has come to the head. */
 void py_begin_round(py_ctx *c, py_merge *head, const py_type **types);
