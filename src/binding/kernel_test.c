@@ -36,7 +36,8 @@ static void print_array(const py_entity *e, strbuf *out) {
 
 static void print_entity(const py_entity *e, strbuf *out) {
     static const char *const words[] = {"constant",  "tuple",    "array",  "type",
-                                        "intrinsic", "function", "module", "object"};
+                                        "intrinsic", "function", "module", "named tuple",
+                                        "exception", "object"};
     switch (e->kind) {
     case PY_ENTITY_CONSTANT:
         strbuf_puts(out, "constant ");
