@@ -1,4 +1,5 @@
-/* Bump allocation in chunks that double, from 4 KB. */
+/* Bump allocation in chunks that double, from 4 KB. Large ones are the system's own pages: in the heap,
+ * what outlives a compilation would lie between the holes that its chunks leave. */
 #include "base/arena.h"
 
 #include <stdarg.h>
@@ -6,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 struct arena_chunk {
     arena_chunk *next;
@@ -13,12 +15,28 @@ struct arena_chunk {
     _Alignas(16) char data[];
 };
 
+enum { PAGES_FROM = 128 << 10 };
+
+static arena_chunk *chunk_new(size_t bytes) {
+    if (bytes < PAGES_FROM) return malloc(bytes);
+    void *pages = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return pages == MAP_FAILED ? NULL : pages;
+}
+
+static void chunk_free(arena_chunk *chunk) {
+    size_t bytes = sizeof *chunk + chunk->bytes;
+    if (bytes < PAGES_FROM)
+        free(chunk);
+    else
+        munmap(chunk, bytes);
+}
+
 void arena_init(arena *a) { *a = (arena){0}; }
 
 void arena_deinit(arena *a) {
     for (arena_chunk *chunk = a->chunks; chunk;) {
         arena_chunk *next = chunk->next;
-        free(chunk);
+        chunk_free(chunk);
         chunk = next;
     }
     *a = (arena){0};
@@ -28,7 +46,7 @@ static char *arena_grow(arena *a, size_t bytes) {
     size_t size = a->chunks ? a->chunks->bytes * 2 : 4096;
     if (size > (1u << 20)) size = 1u << 20;
     if (size < bytes) size = bytes;
-    arena_chunk *chunk = malloc(sizeof *chunk + size);
+    arena_chunk *chunk = chunk_new(sizeof *chunk + size);
     if (!chunk) return NULL;
     *chunk = (arena_chunk){a->chunks, size};
     a->chunks = chunk;

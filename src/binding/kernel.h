@@ -1,10 +1,11 @@
 /* Python kernels: what the parts of the binding for `simt.numba` share.
  *
- *   kernel_source.c  Python function -> py_function, with kernel_text.c (source text), kernel_code.c
+ *   kernel_source.c  Python function -> its tree, with kernel_text.c (source text), kernel_code.c
  *                    and kernel_compare.c (the right ast node), kernel_tree.c (copied by ast.def)
  *   kernel_error.c   reports with the source line
  *   kernel_host.c    what names in a kernel mean (py_host)
- *   kernel_launch.c  the dispatcher: arguments -> signature and slots, cache, launch, faults
+ *   kernel_entries.c signature and block size -> compiled kernel; a bounded number is kept
+ *   kernel_launch.c  the dispatcher: arguments -> signature and slots, launch, faults
  *   kernel_args.c    the arguments of a launch: signature bytes and slots
  *   kernel_fault.c   faults and prints of a launch: exceptions, sys.stdout
  *   device_array.c   numba's DeviceNDArray; device_methods.c its methods
@@ -15,14 +16,8 @@
 #include "binding/binding.h"
 #include "frontend/python/frontend.h"
 
-/* ---- kernel_source.c, kernel_error.c ---- */
+/* ---- kernel_error.c ---- */
 
-/* The tree of a Python function (def or lambda), made once and kept as long as the function
- * object (the same pointer for the same object, borrowed; with it goes what its entities borrow).
- * NULL: a Python exception is set: no source (says what to do), or the source at hand is not what
- * was compiled (edited file, wrong lambda). `defaults` has an entry per positional, then per
- * keyword-only parameter. */
-const py_function *kernel_function_get(PyObject *function);
 /* The calling thread's diagnostic as an exception; with file, line, the source line and a caret
  * under the column when they are known (simt.numba.core.errors.TypingError for SIMT_ERR_TYPING).
  * Returns NULL. */
@@ -34,10 +29,6 @@ PyObject *kernel_place(const simt_diag *diag, const char *more);
 /* The exception at hand, if its text begins with "kernel `name`: ": where the kernel is defined is added.
  * Returns false. */
 bool kernel_add_definition(PyObject *function, const char *name);
-
-/* ---- kernel_host.c ---- */
-
-const py_host *kernel_host(void);
 
 /* ---- device_array.c ---- */
 

@@ -122,7 +122,7 @@ PyObject *kernel_raise(void) {
 /* File and line of the def; without its source, of the first decorator. New reference to the file's name, or
  * NULL. */
 static PyObject *definition_of(PyObject *function, int *line) {
-    const py_function *fn = kernel_function_get(function);
+    const kernel_source *fn = kernel_source_get(function);
     if (fn) *line = (int)fn->tree->line;
     PyErr_Clear();
     PyObject *code = PyObject_GetAttrString(function, "__code__");

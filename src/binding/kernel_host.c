@@ -3,6 +3,8 @@
  * A name is looked up in the function's closure, its globals and the builtins, an attribute on the
  * object itself, each time that a kernel is compiled: as in Numba, globals are frozen into the
  * compiled kernel (arrays too), and assigning to one afterwards changes later specialisations only.
+ * What an answer borrows (objects, texts) lives as long as the kernel_host, that is for one
+ * compilation: a compiled kernel keeps no Python object alive.
  * NumPy is never imported from here: an object can be NumPy's only if somebody else has.
  */
 #include "binding/kernel_tree.h"
@@ -10,11 +12,6 @@
 #include <string.h>
 
 #define MAX_TUPLE_DEPTH 8
-
-/* Owns what attributes of modules give: those live as long as the process. */
-static kernel_function everyone;
-
-static kernel_function *owner_of(const py_function *fn) { return (kernel_function *)fn; }
 
 /* ---- small helpers ---- */
 
@@ -25,14 +22,14 @@ static PyObject *attribute_or_null(PyObject *o, const char *name) {
     return value;
 }
 
-static const char *keep_text(kernel_function *owner, const char *text) {
+static const char *keep_text(kernel_host *owner, const char *text) {
     char *copy = text ? arena_strdup(&owner->mem, text) : NULL;
     if (!copy && !PyErr_Occurred()) PyErr_NoMemory();
     return copy;
 }
 
 /* The object lives as long as the owner; kept[address] = object. */
-static bool keep(kernel_function *owner, PyObject *o) {
+static bool keep(kernel_host *owner, PyObject *o) {
     if (!owner->kept && !(owner->kept = PyDict_New())) return false;
     PyObject *key = PyLong_FromVoidPtr(o);
     bool done = key && PyDict_SetItem(owner->kept, key, o) == 0;
@@ -131,8 +128,7 @@ static py_scalar scalar_of_python_type(PyObject *type) {
 
 /* ---- objects -> entities; each answers 1 (it is one), 0 (it is not) or -1 (exception) ---- */
 
-static bool to_entity(PyObject *o, const char *name, int depth, kernel_function *owner,
-                      py_entity *out);
+static bool to_entity(PyObject *o, const char *name, int depth, kernel_host *owner, py_entity *out);
 
 static int done_or_failed(bool done) { return done ? 1 : -1; }
 
@@ -161,7 +157,7 @@ static const char *advice(PyObject *o) {
     return NULL;
 }
 
-static int as_object(PyObject *o, const char *name, kernel_function *owner, py_entity *out) {
+static int as_object(PyObject *o, const char *name, kernel_host *owner, py_entity *out) {
     const char *hint = advice(o);
     PyObject *what =
         hint ? PyUnicode_FromFormat("'%s' (%s)", name, hint)
@@ -175,14 +171,14 @@ static int as_object(PyObject *o, const char *name, kernel_function *owner, py_e
 }
 
 /* Python's own numbers, strings, None, and subclasses (IntEnum); NumPy's scalars came before. */
-static int as_constant(PyObject *o, kernel_function *owner, py_entity *out) {
+static int as_constant(PyObject *o, kernel_host *owner, py_entity *out) {
     if (!kernel_to_constant(o, &owner->mem, &out->value)) return -1;
     out->kind = PY_ENTITY_CONSTANT;
     return out->value.kind != PY_VALUE_OTHER;
 }
 
 /* np.float32(1.5): the value, strongly typed. */
-static int as_numpy_scalar(PyObject *o, kernel_function *owner, py_entity *out) {
+static int as_numpy_scalar(PyObject *o, kernel_host *owner, py_entity *out) {
     if (!is_instance(o, "generic")) return 0;
     py_scalar type = scalar_of_array(o);
     if (type == PY_S_NONE) return 0;
@@ -217,8 +213,7 @@ static bool tuple_names(PyTypeObject *type, arena *mem, const py_names **out) {
     return true;
 }
 
-static int as_tuple(PyObject *o, const char *name, int depth, kernel_function *owner,
-                    py_entity *out) {
+static int as_tuple(PyObject *o, const char *name, int depth, kernel_host *owner, py_entity *out) {
     if (!PyTuple_Check(o) || depth >= MAX_TUPLE_DEPTH) return 0;
     Py_ssize_t n = PyTuple_GET_SIZE(o);
     out->kind = PY_ENTITY_TUPLE;
@@ -232,7 +227,7 @@ static int as_tuple(PyObject *o, const char *name, int depth, kernel_function *o
 }
 
 /* The array's own memory: who compiles the kernel copies it (kernel_launch.c). */
-static int as_array(PyObject *o, kernel_function *owner, py_entity *out) {
+static int as_array(PyObject *o, kernel_host *owner, py_entity *out) {
     if (!is_instance(o, "ndarray")) return 0;
     out->type = scalar_of_array(o);
     if (out->type == PY_S_NONE) return 0;
@@ -253,7 +248,7 @@ static int as_array(PyObject *o, kernel_function *owner, py_entity *out) {
 
 /* The text of an attribute that marks an object, in the owner's arena; NULL: has none (or an exception
  * is set). */
-static const char *mark_of(PyObject *o, const char *attribute, kernel_function *owner) {
+static const char *mark_of(PyObject *o, const char *attribute, kernel_host *owner) {
     PyObject *mark = attribute_or_null(o, attribute);
     const char *text =
         mark && PyUnicode_Check(mark) ? keep_text(owner, PyUnicode_AsUTF8(mark)) : NULL;
@@ -262,7 +257,7 @@ static const char *mark_of(PyObject *o, const char *attribute, kernel_function *
 }
 
 /* Stubs of simt.numba, groups of them (cuda.atomic) and its scalar types say what they are. */
-static int as_marked(PyObject *o, kernel_function *owner, py_entity *out) {
+static int as_marked(PyObject *o, kernel_host *owner, py_entity *out) {
     const char *name = mark_of(o, "_simt_intrinsic", owner);
     py_entity_kind kind = name ? PY_ENTITY_INTRINSIC : PY_ENTITY_MODULE;
     if (!name && !PyErr_Occurred()) name = mark_of(o, "_simt_group", owner);
@@ -280,6 +275,13 @@ static int as_marked(PyObject *o, kernel_function *owner, py_entity *out) {
     return out->type != PY_S_NONE;
 }
 
+/* A function or class of a program's own; in a namespace without __name__ (exec) such a one says that
+ * builtins is its module. */
+static bool is_written_in_python(PyObject *o) {
+    return PyFunction_Check(o) ||
+           (PyType_Check(o) && PyType_HasFeature((PyTypeObject *)o, Py_TPFLAGS_HEAPTYPE));
+}
+
 /* "module.name" of a function or class that a known library defines; *out is new, or NULL. */
 static bool library_name(PyObject *o, PyObject **out) {
     *out = NULL;
@@ -288,6 +290,7 @@ static bool library_name(PyObject *o, PyObject **out) {
     if (module && name && PyUnicode_Check(module) && PyUnicode_Check(name)) {
         const char *text = PyUnicode_AsUTF8(module);
         if (text && strcmp(text, "_operator") == 0) text = "operator";
+        if (text && strcmp(text, "builtins") == 0 && is_written_in_python(o)) text = NULL;
         if (text && strncmp(text, "numpy.", 6) == 0 && is_instance(o, "ufunc")) text = "numpy";
         if (text &&
             (!strcmp(text, "math") || !strcmp(text, "cmath") || !strcmp(text, "builtins") ||
@@ -299,7 +302,7 @@ static bool library_name(PyObject *o, PyObject **out) {
     return *out || !PyErr_Occurred();
 }
 
-static int as_library_function(PyObject *o, kernel_function *owner, py_entity *out) {
+static int as_library_function(PyObject *o, kernel_host *owner, py_entity *out) {
     if (!PyCallable_Check(o)) return 0;
     PyObject *name;
     if (!library_name(o, &name)) return -1;
@@ -310,7 +313,7 @@ static int as_library_function(PyObject *o, kernel_function *owner, py_entity *o
     return done_or_failed(become(out, PY_ENTITY_INTRINSIC, text) && keep(owner, o));
 }
 
-static int as_type(PyObject *o, kernel_function *owner, py_entity *out) {
+static int as_type(PyObject *o, kernel_host *owner, py_entity *out) {
     if (PyType_Check(o)) {
         out->type = scalar_of_python_type(o);
         if (out->type == PY_S_NONE && is_subclass(o, "generic"))
@@ -324,7 +327,7 @@ static int as_type(PyObject *o, kernel_function *owner, py_entity *out) {
 }
 
 /* A Python function, or the dispatcher of one (its attribute py_func). */
-static int as_function(PyObject *o, kernel_function *owner, py_entity *out) {
+static int as_function(PyObject *o, kernel_host *owner, py_entity *out) {
     if (is_ours(o)) return 0;
     PyObject *function = PyFunction_Check(o) ? Py_NewRef(o) : NULL;
     if (!function && !PyType_Check(o) && !PyModule_Check(o))
@@ -333,16 +336,15 @@ static int as_function(PyObject *o, kernel_function *owner, py_entity *out) {
     if (function && PyFunction_Check(function)) {
         PyObject *name = ((PyFunctionObject *)function)->func_name;
         out->handle = function;
-        /* A function that names itself must not keep itself alive. */
-        bool kept = function == owner->pub.handle || keep(owner, function);
         status = done_or_failed(
-            kept && become(out, PY_ENTITY_FUNCTION, keep_text(owner, PyUnicode_AsUTF8(name))));
+            keep(owner, function) &&
+            become(out, PY_ENTITY_FUNCTION, keep_text(owner, PyUnicode_AsUTF8(name))));
     }
     Py_XDECREF(function);
     return status;
 }
 
-static int as_named_class(PyObject *o, kernel_function *owner, py_entity *out) {
+static int as_named_class(PyObject *o, kernel_host *owner, py_entity *out) {
     if (!PyType_Check(o) || !PyType_IsSubtype((PyTypeObject *)o, &PyTuple_Type)) return 0;
     if (!tuple_names((PyTypeObject *)o, &owner->mem, &out->names)) return -1;
     if (!out->names) return 0;
@@ -351,7 +353,7 @@ static int as_named_class(PyObject *o, kernel_function *owner, py_entity *out) {
 }
 
 /* Modules; and classes of the user's, whose attributes may be constants (enums, settings). */
-static int as_module(PyObject *o, kernel_function *owner, py_entity *out) {
+static int as_module(PyObject *o, kernel_host *owner, py_entity *out) {
     PyObject *name = NULL;
     if (PyModule_Check(o))
         name = attribute_or_null(o, "__name__");
@@ -367,14 +369,14 @@ static int as_module(PyObject *o, kernel_function *owner, py_entity *out) {
     return done_or_failed(become(out, PY_ENTITY_MODULE, text) && keep(owner, o));
 }
 
-static int as_exception(PyObject *o, kernel_function *owner, py_entity *out) {
+static int as_exception(PyObject *o, kernel_host *owner, py_entity *out) {
     if (!PyExceptionClass_Check(o)) return 0;
     out->handle = o;
     const char *text = keep_text(owner, ((PyTypeObject *)o)->tp_name);
     return done_or_failed(become(out, PY_ENTITY_EXCEPTION, text) && keep(owner, o));
 }
 
-static bool to_entity(PyObject *o, const char *name, int depth, kernel_function *owner,
+static bool to_entity(PyObject *o, const char *name, int depth, kernel_host *owner,
                       py_entity *out) {
     memset(out, 0, sizeof *out);
     int status = as_numpy_scalar(o, owner, out);
@@ -395,8 +397,55 @@ static bool to_entity(PyObject *o, const char *name, int depth, kernel_function 
     return status == 1;
 }
 
-bool kernel_to_entity(PyObject *o, const char *name, kernel_function *owner, py_entity *out) {
-    return to_entity(o, name, 0, owner, out);
+/* ---- functions ---- */
+
+/* A function met in this compilation. */
+struct kernel_function {
+    py_function pub;
+    kernel_function *next;
+};
+
+/* The defaults as entities: one per positional, then per keyword-only parameter. */
+static bool fill_defaults(PyObject *function, PyCodeObject *code, kernel_host *h, py_function *f) {
+    int npositional = code->co_argcount, nnamed = code->co_kwonlyargcount;
+    f->defaults = ARENA_ARRAY(&h->mem, py_entity, npositional + nnamed + 1);
+    if (!f->defaults) return PyErr_NoMemory(), false;
+    for (int i = 0; i < npositional + nnamed; i++) f->defaults[i].kind = PY_ENTITY_OBJECT;
+    PyObject *given = PyFunction_GET_DEFAULTS(function);
+    PyObject *named = PyFunction_GET_KW_DEFAULTS(function);
+    PyObject *names = PyCode_GetVarnames(code);
+    bool done = names && (!given || keep(h, given)) && (!named || keep(h, named));
+    int first = npositional - (given ? (int)PyTuple_GET_SIZE(given) : 0);
+    for (int i = 0; done && i < npositional + nnamed; i++) {
+        PyObject *name = PyTuple_GET_ITEM(names, i), *value = NULL;
+        if (i < npositional)
+            value = i >= first && i >= 0 ? PyTuple_GET_ITEM(given, i - first) : NULL;
+        else if (named)
+            value = PyDict_GetItemWithError(named, name);
+        const char *text = PyUnicode_AsUTF8(name);
+        if (value) done = text && to_entity(value, text, 0, h, &f->defaults[i]);
+    }
+    Py_XDECREF(names);
+    return done;
+}
+
+const py_function *kernel_host_function(kernel_host *h, PyObject *function) {
+    for (kernel_function *f = h->functions; f; f = f->next)
+        if (f->pub.handle == function) return &f->pub;
+    const kernel_source *source = kernel_source_get(function);
+    if (!source) return NULL;
+    PyObject *code = PyFunction_GET_CODE(function); /* with it lives the source */
+    kernel_function *f = ARENA_NEW(&h->mem, kernel_function);
+    if (!f || !keep(h, code) || !keep(h, function)) {
+        if (!PyErr_Occurred()) PyErr_NoMemory();
+        return NULL;
+    }
+    f->pub = (py_function){
+        .name = source->name, .file = source->file, .tree = source->tree, .handle = function};
+    if (!fill_defaults(function, (PyCodeObject *)code, h, &f->pub)) return NULL;
+    f->next = h->functions;
+    h->functions = f;
+    return &f->pub;
 }
 
 /* ---- the host's answers ---- */
@@ -457,16 +506,17 @@ static simt_status host_lookup(void *context, const py_function *fn, const char 
     if (!value && PyErr_Occurred()) return status_of_exception();
     if (!value) return status_fail(SIMT_ERR_TYPING, "name '%s' is not defined", name);
     Py_INCREF(value);
-    bool done = kernel_to_entity(value, name, owner_of(fn), out);
+    bool done = to_entity(value, name, 0, context, out);
     Py_DECREF(value);
     return done ? SIMT_OK : status_of_exception();
 }
 
 /* threadIdx.x, cuda.shared.array, ...: what the stub's attribute says, else the joined name. */
-static simt_status attribute_of_intrinsic(const py_entity *of, const char *name, py_entity *out) {
+static simt_status attribute_of_intrinsic(kernel_host *h, const py_entity *of, const char *name,
+                                          py_entity *out) {
     PyObject *value = of->handle ? attribute_or_null(of->handle, name) : NULL;
     memset(out, 0, sizeof *out);
-    int status = value ? as_marked(value, &everyone, out) : 0;
+    int status = value ? as_marked(value, h, out) : 0;
     bool absent = of->handle && !value;
     Py_XDECREF(value);
     if (status < 0) return status_of_exception();
@@ -474,33 +524,43 @@ static simt_status attribute_of_intrinsic(const py_entity *of, const char *name,
     if (absent) return status_fail(SIMT_ERR_TYPING, "%s has no attribute '%s'", of->name, name);
     out->handle = NULL;
     out->kind = PY_ENTITY_INTRINSIC;
-    out->name = arena_printf(&everyone.mem, "%s.%s", of->name, name);
+    out->name = arena_printf(&h->mem, "%s.%s", of->name, name);
     return out->name ? SIMT_OK : status_fail(SIMT_ERR_MEMORY, "out of memory");
 }
 
 static simt_status host_attribute(void *context, const py_entity *of, const char *name,
                                   py_entity *out) {
-    if (of->kind == PY_ENTITY_INTRINSIC) return attribute_of_intrinsic(of, name, out);
+    if (of->kind == PY_ENTITY_INTRINSIC) return attribute_of_intrinsic(context, of, name, out);
     if (of->kind != PY_ENTITY_MODULE)
         return status_fail(SIMT_ERR_TYPING, "%s has no attribute '%s' in a kernel",
                            of->name ? of->name : "a constant", name);
     PyObject *value = PyObject_GetAttrString(of->handle, name);
     char whole[200];
     snprintf(whole, sizeof whole, "%s.%s", of->name, name);
-    bool done = value && kernel_to_entity(value, whole, &everyone, out);
+    bool done = value && to_entity(value, whole, 0, context, out);
     Py_XDECREF(value);
     return done ? SIMT_OK : status_of_exception();
 }
 
 static simt_status host_function(void *context, const py_entity *of, const py_function **out) {
-    *out = of->handle ? kernel_function_get(of->handle) : NULL;
+    *out = of->handle ? kernel_host_function(context, of->handle) : NULL;
     if (*out) return SIMT_OK;
     return PyErr_Occurred() ? status_of_exception()
                             : status_fail(SIMT_ERR_TYPING, "'%s' is not a function", of->name);
 }
 
-const py_host *kernel_host(void) {
-    static const py_host host = {
-        .lookup = host_lookup, .attribute = host_attribute, .function = host_function};
-    return &host;
+void kernel_host_init(kernel_host *h) {
+    *h = (kernel_host){.pub = {.context = h,
+                               .lookup = host_lookup,
+                               .attribute = host_attribute,
+                               .function = host_function}};
+    arena_init(&h->mem);
+}
+
+void kernel_host_deinit(kernel_host *h) {
+    PyObject *type, *value, *trace;
+    PyErr_Fetch(&type, &value, &trace); /* objects that go may run Python code */
+    Py_CLEAR(h->kept);
+    PyErr_Restore(type, value, trace);
+    arena_deinit(&h->mem);
 }

@@ -1,10 +1,11 @@
 /* The dispatcher behind @cuda.jit: kernel[grid, block](...) -> compiled code for the types of the
  * arguments and the block size -> launch -> results, prints, exceptions.
  *
- * A dispatcher keeps one entry per signature and block size; the last one used is looked at first. The
- * GIL is given up while the kernel runs; the arguments are held by the caller meanwhile. Entries live as
- * long as their dispatcher. The Python class over it (simt.numba.cuda.dispatcher) has what is not fast. */
+ * The GIL is given up while the kernel runs; the arguments are held by the caller meanwhile, the compiled
+ * entry (kernel_entries.h) by the launch. The Python class over it (simt.numba.cuda.dispatcher) has what is
+ * not fast. */
 #include "binding/kernel_launch.h"
+#include "binding/kernel_entries.h"
 
 #include <stddef.h>
 #include <stdlib.h>
@@ -14,27 +15,14 @@ enum { MAX_THREADS = 1024, SHARED_LIMIT = 48 * 1024, PRINT_BYTES = 1 << 20, MAX_
 static const int64_t block_limits[3] = {1024, 1024, 64};
 static const int64_t grid_limits[3] = {2147483647, 65535, 65535};
 
-/* One compiled kernel. A declared signature is compiled before the block size is known: code is NULL. */
-typedef struct entry {
-    uint64_t hash;
-    uint32_t nsignature, block[3];
-    uint8_t *signature;
-    py_kernel *kernel;
-    runtime_kernel *code;
-    char **constants; /* copies of the constant arrays: frozen, as Numba's */
-    uint64_t *constant_slots;
-    struct entry *next; /* of the retired ones */
-} entry;
-
 typedef struct dispatcher {
     PyObject_HEAD PyObject *function, *options;
     PyObject *declared; /* list of bytes; NULL: any signature */
     char *name;
     int nparameters, nrequired;
-    bool device, bounds, contract, fastmath;
-    entry **entries;
-    size_t nentries, capacity;
-    entry *last, *retired;
+    bool device;
+    py_options compile;
+    kernel_entries entries;
 } dispatcher;
 
 /* kernel[grid, block, stream, shared] */
@@ -46,143 +34,6 @@ typedef struct configured {
 } configured;
 
 static PyTypeObject dispatcher_type, configured_type;
-
-/* ---- compiled kernels ---- */
-
-static uint64_t hash_of(const uint8_t *signature, uint32_t n, const uint32_t block[3]) {
-    uint64_t h =
-        0x9E3779B97F4A7C15u ^ ((uint64_t)block[2] << 48 ^ (uint64_t)block[1] << 24 ^ block[0]);
-    for (uint32_t i = 0; i < n; i++) h = (h ^ signature[i]) * 0x100000001B3u;
-    return h;
-}
-
-static bool is_entry(const entry *e, uint64_t hash, const uint8_t *signature, uint32_t n,
-                     const uint32_t block[3]) {
-    return e->hash == hash && e->nsignature == n && memcmp(e->block, block, sizeof e->block) == 0 &&
-           memcmp(e->signature, signature, n) == 0;
-}
-
-static entry *find_entry(dispatcher *d, uint64_t hash, const uint8_t *signature, uint32_t n,
-                         const uint32_t block[3]) {
-    if (d->last && is_entry(d->last, hash, signature, n, block)) return d->last;
-    for (size_t i = 0; i < d->nentries; i++)
-        if (is_entry(d->entries[i], hash, signature, n, block)) return d->entries[i];
-    return NULL;
-}
-
-static void entry_free(entry *e) {
-    if (!e) return;
-    for (uint32_t i = 0; e->kernel && e->constants && i < e->kernel->nconstants; i++)
-        free(e->constants[i]);
-    free(e->constants);
-    free(e->constant_slots);
-    py_kernel_free(e->kernel);
-    runtime_kernel_unref(e->code);
-    free(e->signature);
-    free(e);
-}
-
-/* Copies the constant arrays of the kernel: later changes of the originals are not seen, as with Numba. */
-static bool freeze_constants(entry *e) {
-    uint32_t n = e->kernel->nconstants;
-    e->constants = calloc(n + 1, sizeof *e->constants);
-    e->constant_slots = calloc(n + 1, sizeof *e->constant_slots);
-    for (uint32_t i = 0; e->constants && e->constant_slots && i < n; i++) {
-        const py_entity *c = e->kernel->constants[i];
-        int64_t low = 0, high = (int64_t)py_scalar_bytes(c->type);
-        for (int d = 0; d < c->ndim; d++) {
-            int64_t reach = c->strides[d] * (c->shape[d] - 1);
-            if (c->shape[d] == 0) low = high = 0;
-            if (c->shape[d] == 0) break;
-            *(reach < 0 ? &low : &high) += reach;
-        }
-        void *copy = NULL;
-        if (posix_memalign(&copy, 64, (size_t)(high - low) + 64) != 0) return false;
-        if (high > low) memcpy(copy, (const char *)c->data + low, (size_t)(high - low));
-        e->constants[i] = copy;
-        e->constant_slots[i] = (uint64_t)(uintptr_t)((char *)copy - low);
-    }
-    return e->constants && e->constant_slots;
-}
-
-/* From the source to IR. Returns NULL with an exception. */
-static entry *new_entry(dispatcher *d, const uint8_t *signature, uint32_t n) {
-    const py_function *fn = kernel_function_get(d->function);
-    if (!fn) return NULL;
-    entry *e = calloc(1, sizeof *e);
-    if (!e || !(e->signature = malloc(n + 1))) {
-        free(e);
-        PyErr_NoMemory();
-        return NULL;
-    }
-    memcpy(e->signature, signature, n);
-    e->nsignature = n;
-    py_options options = {.bounds = d->bounds, .fastmath = d->fastmath, .contract = d->contract};
-    if (py_compile(kernel_host(), fn, signature, n, &options, &e->kernel) != SIMT_OK) {
-        kernel_raise();
-        entry_free(e);
-        return NULL;
-    }
-    if (!freeze_constants(e)) {
-        PyErr_NoMemory();
-        entry_free(e);
-        return NULL;
-    }
-    return e;
-}
-
-/* From IR to code for a block size; takes e on failure. */
-static bool compile_entry(dispatcher *d, entry *e, const uint32_t block[3]) {
-    runtime_compile_options options = {.block = {block[0], block[1], block[2]},
-                                       .contract = d->contract};
-    ir_func *f = e->kernel->func;
-    e->kernel->func = NULL;
-    memcpy(e->block, block, sizeof e->block);
-    e->hash = hash_of(e->signature, e->nsignature, block);
-    return binding_ok(runtime_compile(array_runtime(), f, &options, &e->code));
-}
-
-static bool keep_entry(dispatcher *d, entry *e) {
-    if (d->nentries == d->capacity) {
-        size_t capacity = d->capacity * 2 + 4;
-        entry **grown = realloc(d->entries, capacity * sizeof(entry *));
-        if (!grown) {
-            PyErr_NoMemory();
-            return false;
-        }
-        d->entries = grown;
-        d->capacity = capacity;
-    }
-    d->entries[d->nentries++] = e;
-    return true;
-}
-
-/* An entry of a declared signature that waits for its first block size. */
-static entry *waiting_entry(dispatcher *d, const uint8_t *signature, uint32_t n) {
-    for (size_t i = 0; i < d->nentries; i++) {
-        entry *e = d->entries[i];
-        if (!e->code && e->kernel->func && e->nsignature == n &&
-            memcmp(e->signature, signature, n) == 0)
-            return e;
-    }
-    return NULL;
-}
-
-static entry *get_entry(dispatcher *d, const uint8_t *signature, uint32_t n,
-                        const uint32_t block[3]) {
-    uint64_t hash = hash_of(signature, n, block);
-    entry *e = find_entry(d, hash, signature, n, block);
-    if (e && e->code) return d->last = e;
-    e = waiting_entry(d, signature, n);
-    if (e) return compile_entry(d, e, block) ? (d->last = e) : NULL;
-    e = new_entry(d, signature, n);
-    if (!e) return NULL;
-    if (!compile_entry(d, e, block) || !keep_entry(d, e)) {
-        entry_free(e);
-        return NULL;
-    }
-    return d->last = e;
-}
 
 /* ---- launch limits ---- */
 
@@ -289,9 +140,9 @@ static bool match_declared(const dispatcher *d, kernel_args *k) {
 }
 
 /* The slots behind the arguments. *buffer: the print buffer, when there is one. */
-static bool add_hidden_slots(const configured *c, const entry *e, kernel_args *k,
+static bool add_hidden_slots(const configured *c, const kernel_entry *e, kernel_args *k,
                              uint64_t **buffer) {
-    const py_kernel *kernel = e->kernel;
+    const py_kernel *kernel = e->typed->kernel;
     if (k->nslots + 2 + kernel->nconstants > MAX_SLOTS) {
         PyErr_Format(PyExc_RuntimeError, "kernel %s: too many constant arrays", c->of->name);
         return false;
@@ -303,7 +154,8 @@ static bool add_hidden_slots(const configured *c, const entry *e, kernel_args *k
         (*buffer)[1] = PRINT_BYTES;
         k->slots[k->nslots++] = (uint64_t)(uintptr_t)*buffer;
     }
-    for (uint32_t i = 0; i < kernel->nconstants; i++) k->slots[k->nslots++] = e->constant_slots[i];
+    for (uint32_t i = 0; i < kernel->nconstants; i++)
+        k->slots[k->nslots++] = e->typed->constant_slots[i];
     if (k->nslots == kernel->nparams) return true;
     PyErr_Format(
         PyExc_RuntimeError,
@@ -312,7 +164,8 @@ static bool add_hidden_slots(const configured *c, const entry *e, kernel_args *k
     return false;
 }
 
-static bool run(const configured *c, const entry *e, kernel_args *k, const kernel_names *names) {
+static bool run(const configured *c, const kernel_entry *e, kernel_args *k,
+                const kernel_names *names) {
     uint64_t *buffer = NULL;
     bool ok = add_hidden_slots(c, e, k, &buffer);
     if (ok) {
@@ -321,16 +174,17 @@ static bool run(const configured *c, const entry *e, kernel_args *k, const kerne
         uint32_t grid[3] = {(uint32_t)c->grid[0], (uint32_t)c->grid[1], (uint32_t)c->grid[2]};
         Py_BEGIN_ALLOW_THREADS status =
             runtime_launch(array_runtime(), e->code, grid, k->slots, (size_t)c->shared, &fault);
-        Py_END_ALLOW_THREADS kernel_args_finish(k, e->kernel->writes);
+        Py_END_ALLOW_THREADS kernel_args_finish(k, e->typed->kernel->writes);
         ok = status == SIMT_OK || (kernel_raise(), false);
         if (ok && fault.set) {
-            kernel_raise_fault(e->kernel, e->code->code, names, &fault, c->grid, e->block, k);
+            kernel_raise_fault(e->typed->kernel, e->code->code, names, &fault, c->grid, e->block,
+                               k);
             ok = false;
         }
         if (buffer) {
             PyObject *type, *value, *traceback;
             PyErr_Fetch(&type, &value, &traceback);
-            bool printed = kernel_flush_prints(e->kernel, buffer);
+            bool printed = kernel_flush_prints(e->typed->kernel, buffer);
             if (type) PyErr_Restore(type, value, traceback);
             ok &= printed;
         }
@@ -350,9 +204,13 @@ static bool launch(const configured *c, PyObject *const *args, Py_ssize_t n) {
     for (; n < d->nparameters; n++) k.signature[k.nsignature++] = PY_SIG_DEFAULT;
     uint32_t block[3] = {(uint32_t)c->block[0], (uint32_t)c->block[1], (uint32_t)c->block[2]};
     if (d->declared) ok = match_declared(d, &k);
-    entry *e = ok ? get_entry(d, k.signature, k.nsignature, block) : NULL;
-    ok = e && check_shared(c, e->kernel) && kernel_args_prepare(&k, &names, e->kernel->writes);
+    kernel_entry *e = ok ? kernel_entries_get(&d->entries, d->function, &d->compile, k.signature,
+                                              k.nsignature, block)
+                         : NULL;
+    ok = e && check_shared(c, e->typed->kernel) &&
+         kernel_args_prepare(&k, &names, e->typed->kernel->writes);
     ok = ok ? run(c, e, &k, &names) : kernel_add_definition(d->function, d->name);
+    kernel_entry_unref(e);
     kernel_args_release(&k);
     return ok;
 }
@@ -383,18 +241,28 @@ static configured *new_configured(dispatcher *d) {
     if (nkept > 0) {
         c = kept[--nkept];
         PyObject_Init((PyObject *)c, &configured_type);
-    } else if (!(c = PyObject_New(configured, &configured_type))) {
+    } else if (!(c = PyObject_GC_New(configured, &configured_type))) {
         return NULL;
     }
     c->call = configured_call;
     c->of = (dispatcher *)Py_NewRef(d);
     c->stream = NULL;
     c->shared = 0;
+    PyObject_GC_Track(c);
     return c;
 }
 
+static int configured_traverse(PyObject *self, visitproc visit, void *arg) {
+    configured *c = (configured *)self;
+    Py_VISIT(c->of);
+    Py_VISIT(c->stream);
+    return 0;
+}
+
+/* There is no tp_clear: `of` is never NULL while the object lives. Cycles through it are cut elsewhere. */
 static void configured_dealloc(PyObject *self) {
     configured *c = (configured *)self;
+    PyObject_GC_UnTrack(self);
     Py_CLEAR(c->of);
     Py_CLEAR(c->stream);
     if (nkept < MAX_KEPT)
@@ -468,8 +336,10 @@ static PyTypeObject configured_type = {
     PyVarObject_HEAD_INIT(NULL, 0).tp_name = "simt._core.Launch",
     .tp_doc = "A kernel with its grid and block: call it with the arguments.",
     .tp_basicsize = sizeof(configured),
-    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION | Py_TPFLAGS_HAVE_VECTORCALL,
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION |
+                Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_HAVE_GC,
     .tp_dealloc = configured_dealloc,
+    .tp_traverse = configured_traverse,
     .tp_repr = configured_repr,
     .tp_call = PyVectorcall_Call,
     .tp_vectorcall_offset = offsetof(configured, call),
@@ -517,9 +387,9 @@ static PyObject *dispatcher_new(PyTypeObject *type, PyObject *args, PyObject *kw
     d->function = Py_NewRef(function);
     d->options = Py_NewRef(options);
     d->device = flag_of(options, "device", false);
-    d->bounds = flag_of(options, "boundscheck", true);
-    d->contract = flag_of(options, "fma", true);
-    d->fastmath = flag_of(options, "fastmath", false);
+    d->compile = (py_options){.bounds = flag_of(options, "boundscheck", true),
+                              .contract = flag_of(options, "fma", true),
+                              .fastmath = flag_of(options, "fastmath", false)};
     if (!read_function(d)) Py_CLEAR(d);
     return (PyObject *)d;
 }
@@ -529,7 +399,7 @@ static int dispatcher_traverse(PyObject *self, visitproc visit, void *arg) {
     Py_VISIT(d->function);
     Py_VISIT(d->options);
     Py_VISIT(d->declared);
-    return 0;
+    return kernel_entries_traverse(&d->entries, visit, arg);
 }
 
 static int dispatcher_clear(PyObject *self) {
@@ -537,6 +407,7 @@ static int dispatcher_clear(PyObject *self) {
     Py_CLEAR(d->function);
     Py_CLEAR(d->options);
     Py_CLEAR(d->declared);
+    kernel_entries_clear(&d->entries);
     return 0;
 }
 
@@ -544,13 +415,6 @@ static void dispatcher_dealloc(PyObject *self) {
     dispatcher *d = (dispatcher *)self;
     PyObject_GC_UnTrack(self);
     dispatcher_clear(self);
-    for (size_t i = 0; i < d->nentries; i++) entry_free(d->entries[i]);
-    while (d->retired) {
-        entry *e = d->retired;
-        d->retired = e->next;
-        entry_free(e);
-    }
-    free(d->entries);
     free(d->name);
     Py_TYPE(self)->tp_free(self);
 }
@@ -563,16 +427,11 @@ static PyObject *declare(PyObject *self, PyObject *signature) {
         return NULL;
     }
     if (!d->declared && !(d->declared = PyList_New(0))) return NULL;
-    const uint8_t *bytes = (const uint8_t *)PyBytes_AS_STRING(signature);
-    if (!d->device) {
-        if (!binding_start()) return NULL;
-        entry *e = new_entry(d, bytes, (uint32_t)PyBytes_GET_SIZE(signature));
-        if (!e) return NULL;
-        if (!keep_entry(d, e)) {
-            entry_free(e);
-            return NULL;
-        }
-    }
+    if (!d->device &&
+        (!binding_start() || !kernel_entries_declare(&d->entries, d->function, &d->compile,
+                                                     (const uint8_t *)PyBytes_AS_STRING(signature),
+                                                     (uint32_t)PyBytes_GET_SIZE(signature))))
+        return NULL;
     if (PyList_Append(d->declared, signature) != 0) return NULL;
     Py_RETURN_NONE;
 }
@@ -587,70 +446,57 @@ static PyObject *signature_of(PyObject *self, PyObject *const *args, Py_ssize_t 
     return PyBytes_FromStringAndSize((const char *)k.signature, k.nsignature);
 }
 
-static Py_ssize_t constant_bytes(const py_kernel *k) {
-    Py_ssize_t all = 0;
-    for (uint32_t i = 0; i < k->nconstants; i++) {
-        Py_ssize_t bytes = (Py_ssize_t)py_scalar_bytes(k->constants[i]->type);
-        for (int d = 0; d < k->constants[i]->ndim; d++) bytes *= k->constants[i]->shape[d];
-        all += bytes;
-    }
-    return all;
+static bool append_compiled(PyObject *list, const kernel_typed *t, const uint32_t block[3]) {
+    PyObject *item =
+        Py_BuildValue("(y#(III)(nnn))", (char *)t->signature, (Py_ssize_t)t->nsignature, block[0],
+                      block[1], block[2], (Py_ssize_t)t->kernel->static_shared,
+                      (Py_ssize_t)t->kernel->local, (Py_ssize_t)t->constant_bytes);
+    bool done = item && PyList_Append(list, item) == 0;
+    Py_XDECREF(item);
+    return done;
 }
 
 /* _compiled(): (signature, block, bytes of static shared, local and constant memory) of each compiled
- * kernel. */
+ * kernel; the block of a declared signature is zeros. */
 static PyObject *compiled(PyObject *self, PyObject *unused) {
-    dispatcher *d = (dispatcher *)self;
+    const kernel_entries *all = &((dispatcher *)self)->entries;
     PyObject *list = PyList_New(0);
-    for (size_t i = 0; list && i < d->nentries; i++) {
-        entry *e = d->entries[i];
-        PyObject *item = Py_BuildValue("(y#(III)(nnn))", (char *)e->signature,
-                                       (Py_ssize_t)e->nsignature, e->block[0], e->block[1],
-                                       e->block[2], (Py_ssize_t)e->kernel->static_shared,
-                                       (Py_ssize_t)e->kernel->local, constant_bytes(e->kernel));
-        if (!item || PyList_Append(list, item) != 0) Py_CLEAR(list);
-        Py_XDECREF(item);
-    }
+    static const uint32_t none[3];
+    bool ok = list != NULL;
+    for (const kernel_typed *t = all->declared; ok && t; t = t->next)
+        ok = append_compiled(list, t, none);
+    for (uint32_t i = 0; ok && i < all->count; i++)
+        ok = append_compiled(list, all->slots[i].entry->typed, all->slots[i].entry->block);
+    if (!ok) Py_CLEAR(list);
     return list;
 }
 
-/* _listing(signature, block or None): the back end's code of the kernel compiled for them; without a
- * block the IR that the front end makes. */
+/* _listing(signature, block, ir): the back end's code of the kernel for them, or the IR that the front end
+ * made. */
 static PyObject *listing(PyObject *self, PyObject *args) {
     dispatcher *d = (dispatcher *)self;
     const char *signature;
     Py_ssize_t n;
-    PyObject *for_block;
-    uint32_t block[3] = {1, 1, 1};
-    if (!PyArg_ParseTuple(args, "y#O", &signature, &n, &for_block) || !binding_start()) return NULL;
-    if (for_block != Py_None &&
-        !PyArg_ParseTuple(for_block, "III", &block[0], &block[1], &block[2]))
+    uint32_t block[3];
+    int ir;
+    if (!PyArg_ParseTuple(args, "y#(III)p", &signature, &n, &block[0], &block[1], &block[2], &ir) ||
+        !binding_start())
         return NULL;
-    entry *e = new_entry(d, (const uint8_t *)signature, (uint32_t)n);
+    kernel_entry *e = kernel_entries_get(&d->entries, d->function, &d->compile,
+                                         (const uint8_t *)signature, (uint32_t)n, block);
+    if (!e) return NULL;
     strbuf text;
     strbuf_init(&text);
-    bool ok = e != NULL;
-    if (ok && for_block == Py_None) ir_print(e->kernel->func, &text);
-    if (ok && for_block != Py_None) {
-        ok = compile_entry(d, e, block);
-        if (ok) runtime_print(array_runtime(), e->code, &text);
-    }
-    PyObject *out = ok ? PyUnicode_FromString(strbuf_text(&text)) : NULL;
+    if (!ir) runtime_print(array_runtime(), e->code, &text);
+    PyObject *out = PyUnicode_FromString(ir ? runtime_kernel_text(e->code) : strbuf_text(&text));
     strbuf_deinit(&text);
-    entry_free(e);
+    kernel_entry_unref(e);
     return out;
 }
 
 /* _forget(): drops what was compiled, so that globals are read anew. */
 static PyObject *forget(PyObject *self, PyObject *unused) {
-    dispatcher *d = (dispatcher *)self;
-    d->last = NULL; /* another thread may be running one of them: they go with the dispatcher */
-    for (size_t i = 0; i < d->nentries; i++) {
-        entry *e = d->entries[i];
-        e->next = d->retired;
-        d->retired = e;
-    }
-    d->nentries = 0;
+    kernel_entries_clear(&((dispatcher *)self)->entries);
     Py_RETURN_NONE;
 }
 

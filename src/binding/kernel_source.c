@@ -6,23 +6,27 @@
  * again and compared with the function's own code object, so that a file edited since its import,
  * or the wrong one of two lambdas on a line, is an error and never a wrong kernel.
  *
- * A tree is kept with its code object, a py_function with its function object; both go with them.
+ * A tree is kept with its code object and goes with it.
  */
 #include "binding/kernel_code.h"
 #include "binding/kernel_tree.h"
 
 #include <string.h>
 
-/* ---- what is kept: address of an object -> capsule, dropped by a weak reference to the object
- * ---- */
+/* ---- what is kept: address of a code object -> capsule, dropped by a weak reference to the object ---- */
 
 static PyObject *registry; /* dict */
+static const char kind[] = "simt.kernel_source";
 
-static void *recall(PyObject *object, const char *kind) {
-    PyObject *key = registry ? PyLong_FromVoidPtr(object) : NULL;
+static kernel_source *source_in(PyObject *capsule) {
+    return capsule && PyCapsule_IsValid(capsule, kind) ? PyCapsule_GetPointer(capsule, kind) : NULL;
+}
+
+static kernel_source *recall(PyCodeObject *code) {
+    PyObject *key = registry ? PyLong_FromVoidPtr(code) : NULL;
     PyObject *capsule = key ? PyDict_GetItemWithError(registry, key) : NULL;
     Py_XDECREF(key);
-    return capsule && PyCapsule_IsValid(capsule, kind) ? PyCapsule_GetPointer(capsule, kind) : NULL;
+    return source_in(capsule);
 }
 
 static PyObject *forget(PyObject *key, PyObject *reference) {
@@ -31,45 +35,38 @@ static PyObject *forget(PyObject *key, PyObject *reference) {
 }
 static PyMethodDef forget_method = {"forget", forget, METH_O, NULL};
 
-/* Takes `data` (capsule destructor: release), also when it fails. */
-static bool remember(PyObject *object, const char *kind, void *data, PyCapsule_Destructor release) {
-    if (!registry) registry = PyDict_New();
-    PyObject *capsule = PyCapsule_New(data, kind, release);
-    PyObject *key = PyLong_FromVoidPtr(object);
-    PyObject *callback = key ? PyCFunction_New(&forget_method, key) : NULL;
-    PyObject *reference = callback ? PyWeakref_NewRef(object, callback) : NULL;
-    bool done = registry && capsule && reference && PyCapsule_SetContext(capsule, reference) == 0 &&
-                PyDict_SetItem(registry, key, capsule) == 0;
-    if (!capsule || PyCapsule_GetContext(capsule) != reference) Py_XDECREF(reference);
-    Py_XDECREF(callback);
-    Py_XDECREF(key);
-    Py_XDECREF(capsule);
-    return done;
-}
-
-/* ---- the tree of a code object ---- */
-
-static const char tree_kind[] = "simt.kernel_tree", function_kind[] = "simt.kernel_function";
-
-typedef struct source_tree {
-    arena mem;
-    py_node *tree;
-    const char *file, *name;
-} source_tree;
-
-static void tree_free(source_tree *t) {
+static void source_free(kernel_source *t) {
     if (!t) return;
     arena_deinit(&t->mem);
     PyMem_Free(t);
 }
 
-static void tree_release(PyObject *capsule) {
+static void source_release(PyObject *capsule) {
     Py_XDECREF((PyObject *)PyCapsule_GetContext(capsule));
-    tree_free(PyCapsule_GetPointer(capsule, tree_kind));
+    source_free(source_in(capsule));
+}
+
+/* Takes `made`, also when it fails. Returns what is kept: another's, when a thread was quicker. */
+static kernel_source *remember(PyCodeObject *code, kernel_source *made) {
+    if (!registry && !(registry = PyDict_New())) {
+        source_free(made);
+        return NULL;
+    }
+    PyObject *capsule = PyCapsule_New(made, kind, source_release);
+    if (!capsule) source_free(made);
+    PyObject *key = capsule ? PyLong_FromVoidPtr(code) : NULL;
+    PyObject *callback = key ? PyCFunction_New(&forget_method, key) : NULL;
+    PyObject *reference = callback ? PyWeakref_NewRef((PyObject *)code, callback) : NULL;
+    if (reference) PyCapsule_SetContext(capsule, reference);
+    PyObject *kept = reference ? PyDict_SetDefault(registry, key, capsule) : NULL;
+    Py_XDECREF(callback);
+    Py_XDECREF(key);
+    Py_XDECREF(capsule);
+    return source_in(kept);
 }
 
 /* Looks in one text. 1: found and copied to *out; 0: not there; -1: exception. */
-static int tree_from_text(PyObject *text, PyCodeObject *code, source_tree *out) {
+static int tree_from_text(PyObject *text, PyCodeObject *code, kernel_source *out) {
     kernel_found found;
     int status = kernel_code_find(text, code, &found);
     if (status <= 0) return status;
@@ -114,7 +111,7 @@ static PyObject *raise_different(PyObject *name, PyObject *file, int line) {
     return NULL;
 }
 
-static bool tree_find(PyObject *function, PyCodeObject *code, source_tree *out) {
+static bool tree_find(PyObject *function, PyCodeObject *code, kernel_source *out) {
     PyObject *globals = PyFunction_GET_GLOBALS(function), *tried = NULL;
     int status = 0;
     bool done = false;
@@ -144,98 +141,42 @@ static const char *copy_text(PyObject *text, arena *mem) {
     return copy;
 }
 
-static source_tree *tree_of(PyObject *function, PyCodeObject *code) {
-    source_tree *t = recall((PyObject *)code, tree_kind);
-    if (t) return t;
-    t = PyMem_Calloc(1, sizeof *t);
-    if (!t) return PyErr_NoMemory(), NULL;
-    arena_init(&t->mem);
-    t->file = copy_text(code->co_filename, &t->mem);
-    t->name = copy_text(code->co_name, &t->mem);
+static kernel_source *source_of(PyObject *function, PyCodeObject *code) {
+    kernel_source *s = recall(code);
+    if (s) return s;
+    s = PyMem_Calloc(1, sizeof *s);
+    if (!s) return PyErr_NoMemory(), NULL;
+    arena_init(&s->mem);
+    s->file = copy_text(code->co_filename, &s->mem);
+    s->name = copy_text(code->co_name, &s->mem);
     int collecting = PyGC_Disable(); /* thousands of ast objects come and go, none is garbage */
-    bool found = t->file && t->name && tree_find(function, code, t);
+    bool found = s->file && s->name && tree_find(function, code, s);
     if (collecting) PyGC_Enable();
-    if (!found) {
-        tree_free(t);
-        return NULL;
-    }
-    source_tree *other = recall((PyObject *)code, tree_kind); /* of a thread that was quicker */
-    if (other) {
-        tree_free(t);
-        return other;
-    }
-    return remember((PyObject *)code, tree_kind, t, tree_release) ? t : NULL;
+    if (found) return remember(code, s);
+    source_free(s);
+    return NULL;
 }
 
 /* ---- the function ---- */
 
-static void function_release(PyObject *capsule) {
-    Py_XDECREF((PyObject *)PyCapsule_GetContext(capsule));
-    kernel_function *f = PyCapsule_GetPointer(capsule, function_kind);
-    Py_XDECREF(f->kept);
-    arena_deinit(&f->mem);
-    PyMem_Free(f);
+/* A generator or an async function is no kernel. */
+static bool is_plain(PyCodeObject *code) {
+    if (!(code->co_flags & (CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR))) return true;
+    status_fail(SIMT_ERR_TYPING, "'%s' is %s: a kernel is a plain function",
+                PyUnicode_AsUTF8(code->co_name),
+                code->co_flags & CO_GENERATOR ? "a generator (it has a yield)"
+                                              : "an async function");
+    status_set_position(PyUnicode_AsUTF8(code->co_filename), code->co_firstlineno, 0);
+    kernel_raise();
+    return false;
 }
 
-/* One default after another into entities; `given` is the tuple for the last of n parameters. */
-static bool fill_defaults(PyObject *function, PyCodeObject *code, kernel_function *f) {
-    int npositional = code->co_argcount, nnamed = code->co_kwonlyargcount;
-    py_entity *entities = ARENA_ARRAY(&f->mem, py_entity, npositional + nnamed + 1);
-    if (!entities) return PyErr_NoMemory(), false;
-    f->pub.defaults = entities;
-    for (int i = 0; i < npositional + nnamed; i++) entities[i].kind = PY_ENTITY_OBJECT;
-    PyObject *given = PyFunction_GET_DEFAULTS(function);
-    PyObject *named = PyFunction_GET_KW_DEFAULTS(function);
-    PyObject *names = PyCode_GetVarnames(code);
-    bool done = names != NULL;
-    int first = npositional - (given ? (int)PyTuple_GET_SIZE(given) : 0);
-    for (int i = 0; done && i < npositional + nnamed; i++) {
-        PyObject *name = PyTuple_GET_ITEM(names, i), *value = NULL;
-        if (i < npositional)
-            value = i >= first && i >= 0 ? PyTuple_GET_ITEM(given, i - first) : NULL;
-        else if (named)
-            value = PyDict_GetItemWithError(named, name);
-        const char *text = PyUnicode_AsUTF8(name);
-        if (value) done = text && kernel_to_entity(value, text, f, &entities[i]);
+const kernel_source *kernel_source_get(PyObject *function) {
+    if (PyFunction_Check(function)) {
+        PyCodeObject *code = (PyCodeObject *)PyFunction_GET_CODE(function);
+        return is_plain(code) ? source_of(function, code) : NULL;
     }
-    Py_XDECREF(names);
-    return done;
-}
-
-static kernel_function *function_make(PyObject *function, PyCodeObject *code) {
-    if (code->co_flags & (CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR)) {
-        status_fail(SIMT_ERR_TYPING, "'%s' is %s: a kernel is a plain function",
-                    PyUnicode_AsUTF8(code->co_name),
-                    code->co_flags & CO_GENERATOR ? "a generator (it has a yield)"
-                                                  : "an async function");
-        status_set_position(PyUnicode_AsUTF8(code->co_filename), code->co_firstlineno, 0);
-        kernel_raise();
-        return NULL;
-    }
-    source_tree *t = tree_of(function, code);
-    kernel_function *f = t ? recall(function, function_kind) : NULL;
-    if (f) return f; /* another thread was quicker */
-    if (t) f = PyMem_Calloc(1, sizeof *f);
-    if (!f) return t ? (PyErr_NoMemory(), NULL) : NULL;
-    arena_init(&f->mem);
-    f->pub = (py_function){.name = t->name, .file = t->file, .tree = t->tree, .handle = function};
-    if (!remember(function, function_kind, f, function_release)) return NULL;
-    if (fill_defaults(function, code, f)) return f;
-    PyObject *key = PyLong_FromVoidPtr(function), *type, *value, *trace;
-    PyErr_Fetch(&type, &value, &trace);
-    if (key) Py_XDECREF(forget(key, NULL));
-    Py_XDECREF(key);
-    PyErr_Restore(type, value, trace);
+    PyErr_Format(PyExc_TypeError, "a kernel is a Python function, not '%s'",
+                 Py_TYPE(function)->tp_name);
     return NULL;
-}
-
-const py_function *kernel_function_get(PyObject *function) {
-    if (!PyFunction_Check(function)) {
-        PyErr_Format(PyExc_TypeError, "a kernel is a Python function, not '%s'",
-                     Py_TYPE(function)->tp_name);
-        return NULL;
-    }
-    kernel_function *f = recall(function, function_kind);
-    if (!f) f = function_make(function, (PyCodeObject *)PyFunction_GET_CODE(function));
-    return f ? &f->pub : NULL;
 }

@@ -16,7 +16,7 @@ static PyObject *text_of(strbuf *out) {
 }
 
 static PyObject *kernel_tree(PyObject *self, PyObject *function) {
-    const py_function *f = kernel_function_get(function);
+    const kernel_source *f = kernel_source_get(function);
     if (!f) return NULL;
     strbuf out;
     strbuf_init(&out);
@@ -59,9 +59,9 @@ static void print_entity(const py_entity *e, strbuf *out) {
 }
 
 /* The first name of a dotted chain, then its attributes. */
-static simt_status resolve(const py_function *f, const char *chain, py_entity *out) {
+static simt_status resolve(const py_host *host, const py_function *f, const char *chain,
+                           py_entity *out) {
     char name[200];
-    const py_host *host = kernel_host();
     bool first = true;
     do {
         size_t length = strcspn(chain, ".");
@@ -77,23 +77,30 @@ static simt_status resolve(const py_function *f, const char *chain, py_entity *o
     return SIMT_OK;
 }
 
-static PyObject *kernel_lookup(PyObject *self, PyObject *args) {
-    PyObject *function;
-    const char *chain;
-    if (!PyArg_ParseTuple(args, "Os", &function, &chain)) return NULL;
-    const py_function *f = kernel_function_get(function);
+static PyObject *lookup_with(kernel_host *h, PyObject *function, const char *chain) {
+    const py_function *f = kernel_host_function(h, function);
     if (!f) return NULL;
     py_entity entity = {0};
-    if (resolve(f, chain, &entity) != SIMT_OK) return kernel_raise();
+    if (resolve(&h->pub, f, chain, &entity) != SIMT_OK) return kernel_raise();
     strbuf out;
     strbuf_init(&out);
     print_entity(&entity, &out);
     return text_of(&out);
 }
 
-/* kernel_defaults(function) -> one string per parameter, None where there is no default. */
-static PyObject *kernel_defaults(PyObject *self, PyObject *function) {
-    const py_function *f = kernel_function_get(function);
+static PyObject *kernel_lookup(PyObject *self, PyObject *args) {
+    PyObject *function;
+    const char *chain;
+    if (!PyArg_ParseTuple(args, "Os", &function, &chain)) return NULL;
+    kernel_host h;
+    kernel_host_init(&h);
+    PyObject *text = lookup_with(&h, function, chain);
+    kernel_host_deinit(&h);
+    return text;
+}
+
+static PyObject *defaults_with(kernel_host *h, PyObject *function) {
+    const py_function *f = kernel_host_function(h, function);
     if (!f) return NULL;
     PyCodeObject *code = (PyCodeObject *)PyFunction_GET_CODE(function);
     int n = code->co_argcount + code->co_kwonlyargcount;
@@ -108,6 +115,15 @@ static PyObject *kernel_defaults(PyObject *self, PyObject *function) {
         if (!item || PyList_Append(list, item) < 0) Py_CLEAR(list);
         Py_XDECREF(item);
     }
+    return list;
+}
+
+/* kernel_defaults(function) -> one string per parameter, None where there is no default. */
+static PyObject *kernel_defaults(PyObject *self, PyObject *function) {
+    kernel_host h;
+    kernel_host_init(&h);
+    PyObject *list = defaults_with(&h, function);
+    kernel_host_deinit(&h);
     return list;
 }
 

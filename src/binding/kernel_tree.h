@@ -16,17 +16,31 @@ typedef struct kernel_text {
     int shift; /* line of the file = line of the text + shift */
 } kernel_text;
 
-/* A py_function (first, so that a `const py_function *` is a pointer to this) and what it owns.
- * It lives as long as its function object. */
-typedef struct kernel_function {
-    py_function pub;
+/* kernel_source.c: what is kept of a function with its code object. */
+typedef struct kernel_source {
     arena mem;
-    PyObject *kept; /* dict or NULL: objects that entities borrow (kernel_host.c) */
-} kernel_function;
+    py_node *tree;
+    const char *file, *name;
+} kernel_source;
 
-/* kernel_host.c: what a Python object means in a kernel. `name` is for errors ("x"). Objects that
- * the entity borrows are kept by `owner`. False: a Python exception is set. */
-bool kernel_to_entity(PyObject *o, const char *name, kernel_function *owner, py_entity *out);
+/* Of a Python function (def or lambda), made once and kept as long as its code object. NULL: a Python
+ * exception is set: no source (says what to do), or the source at hand is not what was compiled (edited
+ * file, wrong lambda). */
+const kernel_source *kernel_source_get(PyObject *function);
+
+/* kernel_host.c: the host of one compilation. What it answers lives until deinit. */
+typedef struct kernel_function kernel_function;
+typedef struct kernel_host {
+    py_host pub; /* its context is this */
+    arena mem;
+    PyObject *kept; /* dict: the objects that answers borrow */
+    kernel_function *functions;
+} kernel_host;
+void kernel_host_init(kernel_host *h); /* h must not move */
+void kernel_host_deinit(kernel_host *h);
+/* The same pointer for the same function; NULL: a Python exception is set. `defaults` has an entry per
+ * positional, then per keyword-only parameter. */
+const py_function *kernel_host_function(kernel_host *h, PyObject *function);
 
 /* kernel_text.c: the text of a source file (str, lines end in \n) by way `attempt` (0, 1, ...):
  * what linecache holds, the file itself, linecache asked to look again. *done: there are no more

@@ -38,6 +38,7 @@ static void evict_oldest(simt_runtime *rt) {
     cache_entry *e = *oldest;
     *oldest = e->next;
     rt->count--;
+    rt->bytes -= strlen(e->text);
     runtime_kernel_unref(&e->kernel);
 }
 
@@ -45,7 +46,9 @@ runtime_kernel *cache_keep(simt_runtime *rt, cache_entry *made) {
     pthread_mutex_lock(&rt->lock);
     cache_entry *e = find_locked(rt, made->kernel.key, made->text, &made->options);
     if (e == NULL) {
-        if (rt->count >= CACHE_MOST) evict_oldest(rt);
+        rt->bytes += strlen(made->text);
+        while (rt->count >= CACHE_MOST || (rt->count && rt->bytes > CACHE_MOST_BYTES))
+            evict_oldest(rt);
         cache_entry **bucket = &rt->buckets[made->kernel.key % CACHE_BUCKETS];
         made->next = *bucket;
         made->used = ++rt->tick;
@@ -67,4 +70,5 @@ void cache_clear(simt_runtime *rt) {
             runtime_kernel_unref(&e->kernel);
         }
     rt->count = 0;
+    rt->bytes = 0;
 }

@@ -107,3 +107,5 @@ void runtime_kernel_unref(runtime_kernel *k) {
     free(e->text);
     free(e);
 }
+
+const char *runtime_kernel_text(const runtime_kernel *k) { return ((const cache_entry *)k)->text; }

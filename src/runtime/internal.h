@@ -7,7 +7,8 @@
 
 #include <pthread.h>
 
-enum { CACHE_BUCKETS = 1024, CACHE_MOST = 4096 };
+/* Kernels, and bytes of their printed forms; code takes a few times as much. */
+enum { CACHE_BUCKETS = 1024, CACHE_MOST = 4096, CACHE_MOST_BYTES = 32 << 20 };
 
 typedef struct cache_entry cache_entry;
 struct cache_entry {
@@ -30,6 +31,7 @@ struct simt_runtime {
     pthread_mutex_t lock; /* of the cache */
     cache_entry *buckets[CACHE_BUCKETS];
     uint32_t count;
+    size_t bytes;
     uint64_t tick;
 };
 

@@ -30,6 +30,8 @@ simt_status runtime_compile(simt_runtime *rt, ir_func *f, const runtime_compile_
                             runtime_kernel **out);
 void runtime_kernel_ref(runtime_kernel *k);
 void runtime_kernel_unref(runtime_kernel *k);
+/* The function that it was compiled of, printed (ir_parse reads it): lives as long as k. */
+const char *runtime_kernel_text(const runtime_kernel *k);
 
 /* The back end's listing of k, as SIMT_DUMP=asm shows it. */
 void runtime_print(const simt_runtime *rt, const runtime_kernel *k, strbuf *out);

@@ -421,6 +421,7 @@ static void finish(py_ctx *c) {
     k->constants = c->constants;
     k->nconstants = c->nconstants;
     k->writes = c->writes;
+    k->nwrites = c->nsignature;
     k->nparams = c->f->body.nparams;
     k->static_shared = c->static_shared;
     k->local = c->local;

@@ -169,6 +169,7 @@ typedef struct py_kernel {
     const py_entity **constants;
     uint32_t nconstants;
     const bool *writes; /* per argument of the signature: the kernel may write the array */
+    uint32_t nwrites;
     arena mem;
 } py_kernel;
 
@@ -181,6 +182,10 @@ typedef struct py_options {
 /* Compiles fn for a signature of `bytes` bytes. */
 simt_status py_compile(const py_host *host, const py_function *fn, const uint8_t *signature,
                        size_t bytes, const py_options *options, py_kernel **out);
+/* Ends what only the front end needed, constants too (their number stays): func and what faults, prints
+ * and launches read is k's own, so that the function's tree and the host's answers may go. False: no
+ * memory, and k is as before. */
+bool py_kernel_shrink(py_kernel *k);
 void py_kernel_free(py_kernel *k);
 
 #endif

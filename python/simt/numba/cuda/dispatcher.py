@@ -13,6 +13,8 @@ _OPTIONS = (
     *("boundscheck", "extensions", "forceinline", "launch_bounds", "nopython", "cc", "nrt"),
 )
 
+_MOST_SPECIALIZED = 128  # dispatchers that specialize() gives again
+
 _NO_CONFIGURATION = """
 Kernel launch configuration was not specified. Use the syntax:
 
@@ -115,6 +117,8 @@ class CUDADispatcher(_core.Dispatcher):
         key = self._signature_of(*args)
         made = self._by_types.get(key)
         if made is None:
+            if len(self._by_types) >= _MOST_SPECIALIZED:
+                self._by_types.pop(next(iter(self._by_types)), None)
             made = self._by_types[key] = CUDADispatcher(self.py_func, self.targetoptions)
             made._declare(key)
             made._specialized = True
@@ -198,7 +202,8 @@ class CompiledKernel:
     regs_per_thread = 0
 
     def __init__(self, dispatcher, signature, block, shared, local, const):
-        self._dispatcher, self._bytes, self._block = dispatcher, signature, block
+        self._dispatcher, self._bytes = dispatcher, signature
+        self._block = block if block[0] else (256, 1, 1)  # declared, not yet launched
         self.signature = types.from_bytes(signature)
         self.shared_mem_per_block = shared
         self.local_mem_per_thread, self.const_mem_size = local, const
@@ -207,11 +212,10 @@ class CompiledKernel:
         return f"<{self._dispatcher.__name__}{self.signature}>"
 
     def inspect_llvm(self):
-        return self._dispatcher._listing(self._bytes, None)
+        return self._dispatcher._listing(self._bytes, self._block, True)
 
     def inspect_asm(self):
-        block = self._block if self._block[0] else (256, 1, 1)  # declared, not yet launched
-        return self._dispatcher._listing(self._bytes, block)
+        return self._dispatcher._listing(self._bytes, self._block, False)
 
     def max_cooperative_grid_blocks(self, blockdim, dynsmemsize=0):
         """Blocks that may meet in grid.sync()."""
