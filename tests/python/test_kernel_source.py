@@ -471,7 +471,6 @@ MEANINGS = {
     "Settings.width": "constant int:16",
     "Plain.A": "object 'Plain.A' (an object of type 'Plain')",
     "point": "tuple (constant int:1, constant int8 int:4)",
-    "point.y": "constant int8 int:4",
     "data": "array float32 shape 3 2 strides 4 12 first 00000000",
     "words": "object 'words' (a list: use a tuple or a NumPy array)",
     "swapped": "object 'swapped' (an object of type 'numpy.ndarray')",
