@@ -98,6 +98,7 @@ def record_types(progress):
         progress(name)
         source = rules.statement_source(text)
         table["statements"][name] = "".join(letter_of(source, a) for a in rules.VARIABLES)
+    table["meetings"] = record_meetings(progress)
     for name in rules.RANGES:
         progress(name)
         table["ranges"][name] = []
@@ -108,6 +109,36 @@ def record_types(progress):
                 source = f"def f(a, b):\n    for x in {call}:\n        pass\n    return x\n"
                 row += letter_of(source, a, b)
             table["ranges"][name].append(row)
+    return table
+
+
+def record_meetings(progress):
+    """Per function the letters of x: a row per type of a, a letter per type of b."""
+    table = {}
+    for name, text in rules.MEETINGS.items():
+        progress(name)
+        source = rules.meeting_source(text)
+        types = rules.MEETING_TYPES
+        table[name] = ["".join(letter_of(source, a, b, "?", "q") for b in types) for a in types]
+    return table
+
+
+def record_meeting_values(progress):
+    """Per function and pair of types: the result's letter, the values without and with the flag."""
+    table = {}
+    for name, text in rules.MEETINGS.items():
+        progress("values of " + name)
+        space = {}
+        exec(rules.meeting_source(text), space)
+        rows = table[name] = {}
+        for pair in rules.MEETING_VALUES if "cuda" not in text else []:
+            f = numba.njit(error_model="numpy")(space["f"])
+            try:
+                results = [f(*rules.meeting_arguments(pair, flag)) for flag in (False, True)]
+            except Exception:  # refused
+                continue
+            letter = LETTERS.get(str(f.nopython_signatures[0].return_type), rules.OTHER)
+            rows[pair] = [letter] + [rules.result_text(x) for x in results]
     return table
 
 
@@ -139,7 +170,7 @@ evaluate.cache = {}
 
 
 def record_values(progress):
-    values = {"binary": {}, "one": {}}
+    values = {"binary": {}, "one": {}, "meetings": record_meeting_values(progress)}
     for op in rules.VALUE_BINARY + rules.VALUE_TWO:
         progress("values of " + op)
         rows = values["binary"][op] = {}
@@ -182,7 +213,9 @@ def write(recorded):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--only", choices=["types", "values"], help="keep the rest of the file")
+    parser.add_argument(
+        "--only", choices=["types", "values", "meetings"], help="keep the rest of the file"
+    )
     args = parser.parse_args()
     start = time.time()
 
@@ -197,6 +230,11 @@ def main():
         "numba-cuda": importlib.metadata.version("numba-cuda"),
         "numpy": np.__version__,
     }
+    if args.only == "meetings":
+        recorded["types"]["meetings"] = record_meetings(progress)
+        recorded["values"]["meetings"] = record_meeting_values(progress)
+        write(recorded)
+        return
     if args.only != "values":
         recorded["types"] = record_types(progress)
         recorded.setdefault("values", {})

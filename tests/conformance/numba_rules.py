@@ -137,6 +137,323 @@ STATEMENTS = {
 }
 RANGES = ["range({a}, {b})", "range(0, {a}, {b})"]
 
+# Where values of a variable meet: functions of a, b, flag and n (3) whose result is x.
+MEETINGS = """
+# before an if
+y = a
+x = y // 2
+if flag:
+    y = b
+# after an if
+x = a
+if flag:
+    x = b
+# product after an if
+y = a
+if flag:
+    y = b
+x = y * y
+# quotient after an if
+y = a
+if flag:
+    y = b
+x = y // 3
+# both branches
+if flag:
+    y = a
+else:
+    y = b
+x = y * 3
+# inside a branch
+y = a
+x = a
+if flag:
+    y = b
+    x = y // 2
+# three ways
+if n == 1:
+    x = a
+elif flag:
+    x = b
+else:
+    x = 1
+# nested ifs
+x = a
+if flag:
+    x = x + a
+    if n > 1:
+        x = b
+# two ifs
+y = a
+if flag:
+    y = b
+x = y
+if n > 5:
+    y = 2.5
+# a parameter
+if flag:
+    a = b
+x = a
+# a parameter before
+x = a // 2
+if flag:
+    a = b
+# bool or number
+x = a
+if flag:
+    x = n > 2
+# conditional
+y = a if flag else b
+x = y * y
+# and, or
+x = a and b or a
+# walrus
+if (x := a) == a and flag:
+    x = b
+# only in the branch
+if flag:
+    x = a
+    x = x + b
+# sum in a loop
+x = a
+for k in range(n):
+    x = x + b
+# sum in an if
+x = a
+if flag:
+    x += b
+# sum from 0
+x = 0
+for k in range(n):
+    x += a * b
+# last round's
+y = a
+x = a
+for k in range(n):
+    x = y
+    y = b
+# half of last round's
+y = a
+x = a
+for k in range(n):
+    x = y // 2
+    y = b
+# of this round
+x = a
+for k in range(n):
+    y = a
+    x = y // 2
+    y = b
+# a temporary
+x = a
+for k in range(n):
+    t = a
+    t = t // 2
+    x = t
+    t = b
+# in some rounds
+t = a
+x = a
+for k in range(n):
+    if k == 1:
+        t = b
+    x = t // 2
+# after break
+x = a
+for k in range(n):
+    if flag:
+        x = b
+        break
+# before break
+x = a
+for k in range(n):
+    y = x
+    if flag:
+        break
+    x = b
+x = y
+# after continue
+y = a
+x = a
+for k in range(n):
+    x = y * 2
+    if flag:
+        y = b
+        continue
+    y = a
+# loop's else
+for k in range(n):
+    if flag:
+        x = a
+        break
+else:
+    x = b
+# while
+x = a
+k = 0
+while k < n:
+    x = x * b
+    k += 1
+# while true
+x = a
+k = 0
+while True:
+    if k == n:
+        break
+    x = b
+    k += 1
+# swaps
+x = a
+y = b
+for k in range(n):
+    x, y = y, x
+# fibonacci
+x = a
+y = b
+for k in range(n):
+    x, y = y, x + y
+# two loops
+x = a
+for j in range(n):
+    for k in range(n):
+        x = x + b
+# inner loop
+for j in range(n):
+    y = a
+    for k in range(n):
+        y = y + b
+    x = y
+# before the inner loop
+y = a
+x = a
+for j in range(n):
+    x = y
+    for k in range(n):
+        y = y + b
+# before the loop
+y = a
+x = y // 2
+for k in range(n):
+    y = b
+# after the loop
+y = a
+for k in range(n):
+    y = b
+x = y * y
+# after the loop, again
+x = a
+for k in range(n):
+    x = x + b
+x = a
+# the counter
+x = a
+for x in range(n):
+    pass
+# the counter, again
+for x in range(n):
+    x = a
+# largest
+x = a
+for k in range(n):
+    x = max(x, b)
+# tuples
+t = (a, b)
+if flag:
+    t = (b, a)
+x = t[0]
+# tuples before
+t = (a, b)
+x = t[0]
+if flag:
+    t = (b, a)
+# tuples in a loop
+t = (a, b)
+for k in range(n):
+    t = (t[1], t[0])
+x = t[1]
+# tuple or number, dead
+y = (a, b)
+if flag:
+    y = b
+x = a
+# tuple or number, new
+x = (a, b)
+if flag:
+    x = b
+x = a
+# tuple or number
+y = (a, b)
+if flag:
+    y = b
+x = y
+# tuples of two lengths
+y = (a, b)
+if flag:
+    y = (a, b, a)
+x = y[0]
+# tuple or number in turns
+x = a
+for k in range(n):
+    t = a
+    x = t
+    t = (a, b)
+# None, dead
+y = None
+if flag:
+    y = a
+x = b
+# None or number
+y = None
+if flag:
+    y = a
+x = b if y is None else a
+# None, then used
+y = None
+if flag:
+    y = a
+x = b
+if y is not None:
+    x = y + b
+# array or number, dead
+y = cuda.local.array(2, np.float32)
+if flag:
+    y = a
+x = b
+# array, then number
+x = cuda.local.array(2, np.float32)
+x[0] = 1
+x = a
+# two arrays
+y = cuda.local.array(2, np.float32)
+if flag:
+    y = cuda.local.array(3, np.float32)
+y[0] = 1
+x = a
+# arrays of two types
+y = cuda.local.array(2, np.float32)
+if flag:
+    y = cuda.local.array(2, np.int32)
+y[0] = 1
+x = a
+"""
+MEETINGS = {
+    name: text.strip() for name, _, text in (m.partition("\n") for m in MEETINGS.split("# ")[1:])
+}
+MEETING_TYPES = "?iqQfdD"
+MEETING_VALUES = ["qd", "dq", "qi", "iq", "qQ", "Qq", "?q", "q?", "fd", "iI", "qD", "if"]
+
+
+def meeting_source(text):
+    body = "\n".join("    " + line for line in text.splitlines())
+    return f"def f(a, b, flag, n):\n{body}\n    return x\n"
+
+
+def meeting_arguments(pair, flag):
+    """a, b, flag, n: integers are large, so that it shows in which type they are multiplied."""
+    large = {"?": 1, "i": 2**31 - 5, "I": 2**32 - 3, "q": 2**62 - 1, "Q": 2**64 - 5}
+    a, b = (np.dtype(t).type(large.get(t, 2.75)) for t in pair)
+    return a, b, flag, np.int64(3)
+
 
 def statement_source(text):
     body = "\n".join("    " + line for line in text.splitlines())

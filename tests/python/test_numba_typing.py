@@ -55,6 +55,9 @@ EXPECTED = [
     ("one", ["cmath." + n for n in rules.CMATH], "?bhBeT", None, "complex128 for all but float32"),
     ("one", ["np.deg2rad", "np.rad2deg"], "?bhBHT", None, "float64 for all integers"),
     ("two", ["divmod"], None, None, "simt types it as // and %"),
+    ("meeting", ["after the loop"], "?", "Qf", "float64 in Numba, by its first look at the loop"),
+    ("meeting", ["largest"], "?", None, "Numba has no max of bools"),
+    ("meeting", ["largest"], None, "?", "the same"),
     ("range", None, None, "efdr", "Numba truncates floats here, Python and simt refuse them"),
     ("range", None, "efdr", None, "the same"),
     ("statement", [n for n in rules.STATEMENTS if n.startswith("range")], "efd", None, "the same"),
@@ -219,6 +222,19 @@ def test_statements():
     report(differences("statement", cases, body_letters))
 
 
+def test_meetings():
+    head = f"flag = {spelled('?')}\nn = {spelled('q')}\n"
+    lines = []
+    for name, rows in TYPES["meetings"].items():
+
+        def text(a, b, name=name):
+            return f"a = {spelled(a)}\nb = {spelled(b)}\n{head}{rules.MEETINGS[name]}"
+
+        cases = list(table_cases(name, rows, rules.MEETING_TYPES, text))
+        lines += differences("meeting", cases, body_letters, refusals=True)
+    report(lines)
+
+
 # ---- values ----
 
 
@@ -309,3 +325,24 @@ def test_values_of_one_operand(expression):
         values = rules.value_singles(expression, a)
         cases.append((expression.replace("{}", "{0}"), result, [(a, values)], expected))
     check_values(cases, exact=True)
+
+
+def test_values_where_variables_meet():
+    lines = []
+    for name, rows in RECORDED["values"]["meetings"].items():
+        source = rules.meeting_source(rules.MEETINGS[name])
+        source += "@cuda.jit\ndef kernel(out, a, b, flag, n):\n    out[0] = f(a, b, flag, n)\n"
+        kernel = load(source, cuda=cuda)["kernel"]
+        for pair, (letter, *expected) in rows.items():
+            if is_expected("meeting value", name, *pair):
+                continue
+            for flag, value in zip((False, True), expected, strict=True):
+                out = np.zeros(1, np.dtype(letter))
+                try:
+                    kernel[1, 1](out, *rules.meeting_arguments(pair, flag))
+                except NumbaError as error:
+                    lines.append(f"{name} {pair}: {error}")
+                    break
+                if not same(out[0], rules.result_value(value), exact=True):
+                    lines.append(f"{name} {pair} {flag}: Numba {value}, simt {out[0]}")
+    report(lines)

@@ -176,7 +176,11 @@ static bool walk_function(py_ctx *c, const py_val *args) {
         f->result.val = v;
         return true;
     }
+    bool falls_off = !c->dead && tree->kind != PY_LAMBDA;
     if (!py_return_value(c, tree, &v)) return false;
+    if (falls_off && f->ret->vals[0].type->kind == TY_OPTIONAL)
+        return py_fail(c, tree, "%s ends without a return that other ways have: write return None",
+                       f->fn->name);
     py_go_on(c, f->ret, after);
     return true;
 }

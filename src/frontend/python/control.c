@@ -224,7 +224,7 @@ static bool do_jump(py_ctx *c, const py_node *n) {
 static bool do_return(py_ctx *c, const py_node *n) {
     py_frame *f = c->frame;
     py_val v = py_val_none();
-    if (n->a != NULL && !py_expr(c, n->a, &v)) return false;
+    if (n->a != NULL && !py_expr_or_none(c, n->a, &v)) return false;
     if (f->caller == NULL) {
         if (v.type->kind != TY_NONE)
             return py_fail(c, n, "a kernel cannot return a value: write results into an array");
@@ -303,7 +303,7 @@ static bool do_aug_assign(py_ctx *c, const py_node *n) {
 
 static bool do_assign(py_ctx *c, const py_node *n) {
     py_val v;
-    if (!py_expr(c, n->a, &v)) return false;
+    if (!py_expr_or_none(c, n->a, &v)) return false;
     for (uint32_t i = 0; i < n->list.count; i++)
         if (!py_assign(c, n->list.items[i], &v)) return false;
     return true;

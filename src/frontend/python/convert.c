@@ -98,9 +98,27 @@ static bool convert_tuple(py_ctx *c, const py_node *at, const py_val *v, const p
     return true;
 }
 
+/* None, a value or another OPTIONAL as the OPTIONAL `to`. */
+static bool convert_optional(py_ctx *c, const py_node *at, const py_val *v, const py_type *to,
+                             py_val *out) {
+    uint32_t n = py_type_slots(to);
+    bool none = v->type->kind == TY_NONE, optional = v->type->kind == TY_OPTIONAL;
+    py_val part = py_val_present(v);
+    if (!none && !py_convert(c, at, &part, to->items[0], &part)) return false;
+    ir_value *some = optional ? py_slot(v, 0) : py_emit_int(c, IR_I1, !none);
+    *out = (py_val){.type = to};
+    if (!c->emit) return true;
+    out->v = PY_NEW(c, ir_value *, n);
+    out->v[0] = some;
+    for (uint32_t i = 1; i < n; i++)
+        out->v[i] = none ? py_emit_zero(c, py_type_slot(to, i)) : part.v[i - 1];
+    return true;
+}
+
 bool py_convert(py_ctx *c, const py_node *at, const py_val *v, const py_type *to, py_val *out) {
     *out = *v;
     if (py_type_equal(v->type, to)) return true;
+    if (to->kind == TY_OPTIONAL) return convert_optional(c, at, v, to, out);
     if (to->kind == TY_SCALAR) return py_to_scalar(c, at, v, to->scalar, out);
     if (v->type->kind == to->kind && to->kind == TY_TUPLE && v->type->count == to->count &&
         py_names_equal(v->type->names, to->names))

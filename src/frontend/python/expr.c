@@ -181,7 +181,7 @@ static bool arm_is_simple(const arm *a) {
 static bool arm_expr(py_ctx *c, const void *of, int way, py_val *out) {
     const arm *a = (const arm *)of + way;
     if (a->left != NULL) return compare_from(c, a->node, a->left, a->from, out);
-    if (a->value == NULL) return py_expr(c, a->node, out);
+    if (a->value == NULL) return py_expr_or_none(c, a->node, out);
     *out = *a->value;
     return true;
 }
@@ -264,7 +264,7 @@ static bool bool_op(py_ctx *c, const py_node *n, py_val *out) {
 static bool compare_from(py_ctx *c, const py_node *n, const py_val *left, uint32_t from,
                          py_val *out) {
     py_val right, rest, no = py_val_bool(c, false);
-    if (!py_expr(c, n->list.items[from], &right)) return false;
+    if (!py_expr_or_none(c, n->list.items[from], &right)) return false;
     if (!py_compare(c, n, n->ops[from], left, &right, out)) return false;
     if (from + 1 == n->list.count || (out->is_const && !out->value.boolean)) return true;
     if (out->is_const) return compare_from(c, n, &right, from + 1, out);
@@ -283,7 +283,7 @@ static bool compare_from(py_ctx *c, const py_node *n, const py_val *left, uint32
 
 static bool compare(py_ctx *c, const py_node *n, py_val *out) {
     py_val left;
-    return py_expr(c, n->a, &left) && compare_from(c, n, &left, 0, out);
+    return py_expr_or_none(c, n->a, &left) && compare_from(c, n, &left, 0, out);
 }
 
 /* ---- tuples, slices, subscripts ---- */
@@ -347,14 +347,15 @@ static bool subscript(py_ctx *c, const py_node *n, py_val *out) {
 
 /* ---- calls ---- */
 
-static bool evaluate_arguments(py_ctx *c, const py_node *n, py_call *x) {
+static bool evaluate_arguments(py_ctx *c, const py_node *n, py_call *x, bool or_none) {
+    bool (*expr)(py_ctx *, const py_node *, py_val *) = or_none ? py_expr_or_none : py_expr;
     uint32_t room = n->list.count + n->list2.count + 64;
     x->args = PY_NEW(c, py_val, room);
     x->keywords = PY_NEW(c, const char *, n->list2.count + 1);
     for (uint32_t i = 0; i < n->list.count; i++) {
         const py_node *a = n->list.items[i];
         py_val v;
-        if (!py_expr(c, a->kind == PY_STARRED ? a->a : a, &v)) return false;
+        if (!expr(c, a->kind == PY_STARRED ? a->a : a, &v)) return false;
         if (a->kind != PY_STARRED) {
             x->args[x->nargs++] = v;
             continue;
@@ -367,7 +368,7 @@ static bool evaluate_arguments(py_ctx *c, const py_node *n, py_call *x) {
     for (uint32_t i = 0; i < n->list2.count; i++) {
         const py_node *k = n->list2.items[i];
         if (k->name == NULL) return py_fail(c, k, "'**' in a call is not possible in a kernel");
-        if (!py_expr(c, k->a, &x->args[x->nargs + i])) return false;
+        if (!expr(c, k->a, &x->args[x->nargs + i])) return false;
         x->keywords[x->nkeywords++] = k->name;
     }
     return true;
@@ -493,7 +494,7 @@ static bool call(py_ctx *c, const py_node *n, py_val *out) {
     if (f.type->kind != TY_ENTITY)
         return py_fail(c, n, "%s cannot be called", py_type_text(c, f.type));
     const py_entity *e = f.type->entity;
-    if (!evaluate_arguments(c, n, &x)) return false;
+    if (!evaluate_arguments(c, n, &x, e->kind == PY_ENTITY_FUNCTION)) return false;
     switch (e->kind) {
     case PY_ENTITY_INTRINSIC: return call_intrinsic(c, n, e, &x, out);
     case PY_ENTITY_FUNCTION: return call_function(c, n, e, &x, out);
@@ -535,14 +536,15 @@ static bool assign_items(py_ctx *c, const py_node *target, const py_val *val) {
 }
 
 bool py_assign(py_ctx *c, const py_node *target, const py_val *val) {
-    py_val of, index;
+    py_val of, index, value;
     switch (target->kind) {
     case PY_NAME: py_get_var(c, target->name)->val = *val; return true;
     case PY_TUPLE:
     case PY_LIST: return assign_items(c, target, val);
     case PY_SUBSCRIPT:
         if (!py_expr(c, target->a, &of) || !py_expr(c, target->b, &index)) return false;
-        return py_set_item(c, target, &of, &index, val);
+        value = py_val_present(val);
+        return py_set_item(c, target, &of, &index, &value);
     default: return py_fail(c, target, "a kernel cannot assign to this");
     }
 }
@@ -576,7 +578,7 @@ static bool dispatch(py_ctx *c, const py_node *n, py_val *out) {
     case PY_CALL: return call(c, n, out);
     case PY_TUPLE: return tuple(c, n, out);
     case PY_SLICE: return slice(c, n, out);
-    case PY_NAMED: return py_expr(c, n->b, out) && py_assign(c, n->a, out);
+    case PY_NAMED: return py_expr_or_none(c, n->b, out) && py_assign(c, n->a, out);
     case PY_LIST:
         return py_fail(c, n,
                        "lists are not possible in a kernel: use a tuple, or "
@@ -586,6 +588,12 @@ static bool dispatch(py_ctx *c, const py_node *n, py_val *out) {
 }
 
 bool py_expr(py_ctx *c, const py_node *n, py_val *out) {
+    if (!py_expr_or_none(c, n, out)) return false;
+    *out = py_val_present(out);
+    return true;
+}
+
+bool py_expr_or_none(py_ctx *c, const py_node *n, py_val *out) {
     source_pos pos = c->b.pos;
     if (++c->depth > MOST_DEPTH) {
         c->depth--;

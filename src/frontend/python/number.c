@@ -575,8 +575,25 @@ static bool compare_member(py_ctx *c, const py_node *at, bool negated, const py_
     return true;
 }
 
+/* An OPTIONAL with None, or its value with another. */
+static bool compare_optional(py_ctx *c, const py_node *at, py_operator op, const py_val *a,
+                             const py_val *b, py_val *out) {
+    bool equal = op == PY_IS || op == PY_EQ, unequal = op == PY_ISNOT || op == PY_NOTEQ;
+    const py_val *o = a->type->kind == TY_OPTIONAL ? a : b, *other = o == a ? b : a;
+    if (other->type->kind == TY_NONE && (equal || unequal)) {
+        ir_value *some = py_slot(o, 0);
+        if (equal) some = py_emit_binary(c, IR_XOR, some, py_emit_int(c, IR_I1, 1));
+        *out = py_val_scalar(c, PY_S_BOOL, some);
+        return true;
+    }
+    py_val x = py_val_present(a), y = py_val_present(b);
+    return py_compare(c, at, op, &x, &y, out);
+}
+
 bool py_compare(py_ctx *c, const py_node *at, py_operator op, const py_val *a, const py_val *b,
                 py_val *out) {
+    if (a->type->kind == TY_OPTIONAL || b->type->kind == TY_OPTIONAL)
+        return compare_optional(c, at, op, a, b, out);
     if (op == PY_IN || op == PY_NOTIN) return compare_member(c, at, op == PY_NOTIN, a, b, out);
     if (op == PY_GT) return py_compare(c, at, PY_LT, b, a, out);
     if (op == PY_GTE) return py_compare(c, at, PY_LTE, b, a, out);

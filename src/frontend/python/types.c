@@ -60,6 +60,7 @@ uint32_t py_type_slots(const py_type *t) {
     case TY_ZIP:
         for (uint32_t i = 0; i < t->count; i++) n += py_type_slots(t->items[i]);
         return n;
+    case TY_OPTIONAL: return 1 + py_type_slots(t->items[0]);
     default: return 0;
     }
 }
@@ -77,6 +78,7 @@ ir_type py_type_slot(const py_type *t, uint32_t i) {
             i -= n;
         }
         return IR_I64;
+    case TY_OPTIONAL: return i == 0 ? IR_I1 : py_type_slot(t->items[0], i - 1);
     default: return IR_I64;
     }
 }
@@ -106,6 +108,10 @@ static void print_type(strbuf *b, const py_type *t) {
     case TY_ZIP: strbuf_puts(b, "iterator"); break;
     case TY_SLICE: strbuf_puts(b, "slice"); break;
     case TY_STRING: strbuf_puts(b, "string"); break;
+    case TY_OPTIONAL:
+        strbuf_puts(b, "None or ");
+        print_type(b, t->items[0]);
+        break;
     case TY_MIXED: strbuf_puts(b, "of several types"); break;
     case TY_ENTITY: {
         static const char *const what[] = {"constant", "tuple",  "array", "type",  "function",
@@ -173,9 +179,28 @@ static const py_type *unify_tuples(py_ctx *c, const py_type *a, const py_type *b
     return t;
 }
 
+/* One of the two is None, or may be. */
+static const py_type *unify_optional(py_ctx *c, const py_type *a, const py_type *b) {
+    if (a->kind == TY_NONE || b->kind == TY_OPTIONAL) {
+        const py_type *t = a;
+        a = b;
+        b = t;
+    }
+    const py_type **items = PY_NEW(c, const py_type *, 1);
+    items[0] = a->kind == TY_OPTIONAL ? a->items[0] : a;
+    if (b->kind == TY_OPTIONAL) b = b->items[0];
+    if (b->kind != TY_NONE) items[0] = py_type_unify(c, items[0], b);
+    bool possible = items[0] != NULL && (items[0]->kind == TY_SCALAR ||
+                                         items[0]->kind == TY_ARRAY || items[0]->kind == TY_TUPLE);
+    return possible ? py_type_tuple(c, items, 1, TY_OPTIONAL) : NULL;
+}
+
 const py_type *py_type_unify(py_ctx *c, const py_type *a, const py_type *b) {
     if (a->kind == TY_UNKNOWN) return b;
     if (b->kind == TY_UNKNOWN || py_type_equal(a, b)) return a;
+    if (a->kind == TY_NONE || b->kind == TY_NONE || a->kind == TY_OPTIONAL ||
+        b->kind == TY_OPTIONAL)
+        return unify_optional(c, a, b);
     if (a->kind != b->kind) return NULL;
     if (a->kind == TY_SCALAR) return py_type_scalar(py_scalar_unify(a->scalar, b->scalar));
     if (a->kind == TY_TUPLE) return unify_tuples(c, a, b);
@@ -315,6 +340,11 @@ py_val py_val_constant(py_ctx *c, const py_constant *k, py_scalar type) {
 
 py_val py_val_entity(py_ctx *c, const py_entity *e) {
     return (py_val){.type = py_type_entity(c, e)};
+}
+
+py_val py_val_present(const py_val *v) {
+    if (v->type->kind != TY_OPTIONAL) return *v;
+    return py_val_from_slots(v->type->items[0], v->v != NULL ? v->v + 1 : NULL);
 }
 
 py_val py_val_from_slots(const py_type *t, ir_value **v) { return (py_val){.type = t, .v = v}; }

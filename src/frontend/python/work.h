@@ -27,12 +27,13 @@ typedef enum py_type_kind {
     TY_SCALAR,
     TY_ARRAY,
     TY_TUPLE,
-    TY_RANGE,  /* slots: start, stop, step */
-    TY_ZIP,    /* items: iterables; of enumerate: a range and an iterable */
-    TY_SLICE,  /* slots: start, stop, step as i64; which are given: `given` */
-    TY_STRING, /* compile-time only: the value is the constant */
-    TY_MIXED,  /* of a variable: items[0] on one way, items[1] on another */
-    TY_ENTITY  /* compile-time only: function, module, type, intrinsic */
+    TY_RANGE,    /* slots: start, stop, step */
+    TY_ZIP,      /* items: iterables; of enumerate: a range and an iterable */
+    TY_SLICE,    /* slots: start, stop, step as i64; which are given: `given` */
+    TY_STRING,   /* compile-time only: the value is the constant */
+    TY_OPTIONAL, /* None or items[0]; slots: 1 where it is not None, then the value's */
+    TY_MIXED,    /* of a variable: items[0] on one way, items[1] on another */
+    TY_ENTITY    /* compile-time only: function, module, type, intrinsic */
 } py_type_kind;
 
 typedef struct py_type py_type;
@@ -44,7 +45,7 @@ struct py_type {
     bool readonly;  /* ARRAY */
     uint8_t given;  /* SLICE: bits start 1, stop 2, step 4 */
     ir_type space;  /* ARRAY */
-    uint32_t count; /* TUPLE, ZIP, MIXED */
+    uint32_t count; /* TUPLE, ZIP, OPTIONAL, MIXED */
     const py_type *const *items;
     const py_entity *entity;
     const py_names *names; /* TUPLE: its items have names, or NULL */
@@ -208,6 +209,7 @@ py_val py_val_none(void);
 py_val py_val_entity(py_ctx *c, const py_entity *e);
 py_val py_val_tuple(py_ctx *c, py_val *items, uint32_t count);
 py_val py_val_item(const py_val *tuple, uint32_t i);
+py_val py_val_present(const py_val *v); /* of an OPTIONAL the value; others as they are */
 py_val py_val_from_slots(const py_type *t, ir_value **v);
 ir_value *py_emit_int(py_ctx *c, ir_type t, int64_t value);
 ir_value *py_emit_float(py_ctx *c, ir_type t, double value);
@@ -291,6 +293,8 @@ bool py_call_named(py_ctx *c, const py_node *at, const py_names *names, py_call 
 
 /* ---- expr.c ---- */
 bool py_expr(py_ctx *c, const py_node *n, py_val *out);
+/* The same where None is as good as a value: of an OPTIONAL, py_expr takes the value. */
+bool py_expr_or_none(py_ctx *c, const py_node *n, py_val *out);
 bool py_assign(py_ctx *c, const py_node *target, const py_val *val);
 /* Whether evaluating n has no effect, cannot fault and is cheap: conditionals may do without branches. */
 bool py_is_simple(const py_node *n);
