@@ -485,8 +485,20 @@ class Thread:
         return float_binary(op, *args)
 
 
+def box(sizes):
+    """Three sizes: x, y, z."""
+    sizes = (sizes,) if isinstance(sizes, int) else tuple(sizes)
+    return sizes + (1,) * (3 - len(sizes))
+
+
+def places(sizes):
+    """All (x, y, z) of a box, x fastest."""
+    return [(x, y, z) for z in range(sizes[2]) for y in range(sizes[1]) for x in range(sizes[0])]
+
+
 def run(text, grid, block, args, trace=None):
-    """Runs a one-dimensional launch. args: np.uint8 arrays for pointers, int or float.
+    """Runs a launch. grid, block: a number, or up to three. args: np.uint8 arrays for pointers, int
+    or float.
 
     trace: a list that gets a dict of the values of each thread, by name.
     """
@@ -499,17 +511,17 @@ def run(text, grid, block, args, trace=None):
             memory.append(arg)
         else:
             first[name] = FLOAT[kind](arg) if kind[0] == "f" else arg & ((1 << BITS[kind]) - 1)
+    grid, block = box(grid), box(block)
     threads = []
-    for b in range(grid):
+    for ctaid in places(grid):
         shared = {}
-        for t in range(block):
-            specials = dict.fromkeys(("tid.y", "tid.z", "ctaid.y", "ctaid.z"), 0)
-            specials.update(dict.fromkeys(("ntid.y", "ntid.z", "nctaid.y", "nctaid.z"), 1))
-            specials.update({"tid.x": t, "ctaid.x": b, "ntid.x": block, "nctaid.x": grid})
-            specials["laneid"] = t % WARP
+        for flat, tid in enumerate(places(block)):
+            specials = {"laneid": flat % WARP}
+            for word, values in (("tid", tid), ("ctaid", ctaid), ("ntid", block), ("nctaid", grid)):
+                specials.update({f"{word}.{axis}": v for axis, v in zip("xyz", values)})
             threads.append(Thread(specials, memory, dict(first), dict(types), shared))
     with np.errstate(all="ignore"):
-        run_together(threads, [ended(thread, body) for thread in threads], block)
+        run_together(threads, [ended(thread, body) for thread in threads], math.prod(block))
     if trace is not None:
         trace.extend(thread.values for thread in threads)
 

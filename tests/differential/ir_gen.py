@@ -4,6 +4,7 @@ generate(seed) -> Program. Deterministic; every program is valid, ends, and has 
 reads the shared input and reads and writes only its own stretch of the output. The bits of NaNs are
 never looked at (no bitcast of floats, no sign taken from a float).
 generate_waiting(seed): threads also exchange values, at barriers and in warps.
+Launches have one dimension, or with dims=3 any.
 
 Parameters of the kernel: output, input (INPUT_BYTES of any bytes), an i32, an f32.
 """
@@ -48,9 +49,10 @@ class Program:
 
 
 class _Writer:
-    def __init__(self, seed, size):
+    def __init__(self, seed, size, dims=1):
         self.random = random.Random(seed)
         self.size = size
+        self.dims = dims
         self.lines = []
         self.next_value = 4
         self.next_label = 0
@@ -127,7 +129,7 @@ class _Writer:
 
     def straight(self):
         pick = self.random
-        which = pick.randrange(16)
+        which = pick.randrange(17)
         i, f = pick.choice(INTS), pick.choice(FLOATS)
         if which < 4:
             self.new(i, f"{pick.choice(INT_BINARY)} {self.use(i)}, {self.use(i)}")
@@ -154,8 +156,30 @@ class _Writer:
             kind = pick.choice(INTS + FLOATS)
             pointer = self.new("ptr.global", f"ptradd %1, {self.index()}", False)
             self.new(kind, f"load {pointer}")
+        elif which == 15:
+            self.private()
         else:
             self.convert()
+
+    def private(self):
+        """A cell of one of the thread's own arrays, each of one type: written, read or both."""
+        kind = self.random.choice(list(self.arrays))
+        place = self.new("i64", f"and {self.use('i64')}, {self.const('i64', 24)}", False)
+        pointer = self.new("ptr.local", f"ptradd {self.arrays[kind]}, {place}", False)
+        which = self.random.randrange(3)
+        if which > 0:
+            self.put(f"store {pointer}, {self.use(kind)}")
+        if which < 2:
+            self.new(kind, f"load {pointer}")
+
+    def make_private(self):
+        self.arrays = {}
+        for kind in ("i32", "i64", "f64"):
+            base = self.arrays[kind] = self.new("ptr.local", "alloc 32", False)
+            value = self.use(kind)
+            for cell in range(0, 32, 8):
+                pointer = self.new("ptr.local", f"ptradd {base}, {self.const('i64', cell)}", False)
+                self.put(f"store {pointer}, {value}")
 
     def store(self):
         """To a slot of the thread's own; sometimes reads one back."""
@@ -304,12 +328,28 @@ class _Writer:
     def begin(self):
         """Comes first, where all threads are together."""
 
+    def flat(self, place, size):
+        """The flat number of a place ("tid", "ctaid") in its box, x fastest."""
+        number = self.new("i32", f"special {place}.{'xyz'[self.dims - 1]}")
+        for axis in "xyz"[: self.dims - 1][::-1]:
+            sizes = self.new("i32", f"special {size}.{axis}", self.random.random() < 0.3)
+            rows = self.new("i32", f"mul {number}, {sizes}", False)
+            number = self.new("i32", f"add {rows}, {self.new('i32', f'special {place}.{axis}')}")
+        return number
+
+    def box(self):
+        """The number of threads of a block."""
+        sizes = [self.new("i32", f"special ntid.{axis}", False) for axis in "xyz"[: self.dims]]
+        product = sizes[0]
+        for other in sizes[1:]:
+            product = self.new("i32", f"mul {product}, {other}", False)
+        return product
+
     def kernel(self):
         self.begin()
-        block = self.new("i32", "special ctaid.x")
-        threads = self.new("i32", "special ntid.x", False)
-        before = self.new("i32", f"mul {block}, {threads}", False)
-        thread = self.new("i32", "special tid.x")
+        block = self.flat("ctaid", "nctaid")
+        before = self.new("i32", f"mul {block}, {self.box()}", False)
+        thread = self.flat("tid", "ntid")
         flat = self.new("i32", f"add {before}, {thread}")
         wide = self.new("i64", f"sext {flat}")
         stretch = self.new("i64", "const STRETCH", False)
@@ -321,6 +361,7 @@ class _Writer:
             self.new(kind, f"load {pointer}")
         self.new("i1", f"lt.s {thread}, {self.use('i32')}")
         self.new("i1", f"flt {self.use('f64')}, {self.use('f64')}")
+        self.make_private()
         self.phases()
         for kind in INTS + FLOATS:  # something of each type is always seen
             self.slots.append(kind)
@@ -344,13 +385,13 @@ class _Waiter(_Writer):
 
     COUNTERS = 4
 
-    def __init__(self, seed, size, alone):
-        super().__init__(seed, size)
+    def __init__(self, seed, size, alone, dims):
+        super().__init__(seed, size, dims)
         self.alone = alone
 
     def begin(self):
-        tid = self.new("i32", "special tid.x", False)
-        self.threads = self.new("i32", "special ntid.x", False)
+        tid = self.flat("tid", "ntid")
+        self.threads = self.box()
         self.eight = self.const("i64", 8)
         self.cells = self.new("ptr.shared", "alloc 1024", False)
         self.counters = self.new("ptr.shared", f"alloc {8 * self.COUNTERS}", False)
@@ -401,6 +442,8 @@ class _Waiter(_Writer):
         for _ in range(2):
             self.new(kind, f"load {self.cell(self.other_thread())}")
         self.put("barrier")
+        if kind in FLOATS:  # nobody reads the bits of a NaN
+            self.put(f"store {self.mine}, {self.use('i64')}")
 
     def vote(self):
         """Barriers that count."""
@@ -424,6 +467,9 @@ class _Waiter(_Writer):
         self.put("barrier")
         self.new(kind, f"load {place}")
         self.put("barrier")
+        if op[0] == "f":
+            self.reset(self.const("i64"))
+            self.put("barrier")
 
     def warp(self, mask=None):
         """A warp operation; without a mask, of all lanes."""
@@ -499,11 +545,11 @@ class _Waiter(_Writer):
         self.new("i64", f"load {self.mine}")
 
 
-def generate_waiting(seed, size=4, alone=False):
+def generate_waiting(seed, size=4, alone=False, dims=1):
     """A random program whose threads exchange values; alone: each thread is a gang in the vm."""
-    return _Waiter(seed, size, alone).kernel()
+    return _Waiter(seed, size, alone, dims).kernel()
 
 
-def generate(seed, size=30):
+def generate(seed, size=30, dims=1):
     """A random program; the same for the same arguments."""
-    return _Writer(seed, size).kernel()
+    return _Writer(seed, size, dims).kernel()

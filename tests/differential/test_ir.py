@@ -1,20 +1,34 @@
-"""Random programs: the vm with and without the optimiser against a scalar evaluator of its own."""
+"""Random programs: the vm with and without the optimiser against a scalar evaluator of its own.
 
+usage: python tests/differential/test_ir.py FROM TO     (runs these seeds and prints what differs)
+"""
+
+import math
 import os
+import sys
+import traceback
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from ir_eval import run
+from ir_eval import box, run
 from ir_gen import INPUT_BYTES, generate, generate_waiting
 from simt import _core
 
 GRID, BLOCK = 2, 5
+# of launches in two and three dimensions; of threads that exchange values
+BOXES = [((2, 3), (4, 2)), ((1, 2, 2), (3, 2, 2)), ((3, 1, 2), (1, 5)), (2, (8, 1, 3)), ((2, 2), 7)]
+BOXES += [(1, (17, 2)), (1, (2, 3, 11))]
+WAITING = [(4, 8), (3, 5, 2), (8, 2, 4), (1, 33), (7, 1, 3), (16, 4)]
 KINDS = {"i8": "u1", "i16": "u2", "i32": "u4", "i64": "u8", "f16": "f2", "f32": "f4", "f64": "f8"}
 
 
-def inputs(seed, program, threads=GRID * BLOCK):
+def threads_of(grid, block):
+    return math.prod(box(grid)) * math.prod(box(block))
+
+
+def inputs(seed, program, threads):
     """Output bytes, input bytes and scalars of a launch."""
     rng = np.random.default_rng(seed)
     data = rng.integers(0, 256, INPUT_BYTES, np.uint8)
@@ -39,15 +53,16 @@ def differences(program, got, want):
     return found
 
 
-def check(seed, size=30):
+def check(seed, size=30, grid=GRID, block=BLOCK):
     """One program on all roads."""
-    program = generate(seed, size)
-    want = inputs(seed, program)
-    run(program.text, GRID, BLOCK, want)
-    for options in ({"optimize": False}, {"optimize": True}):
-        got = inputs(seed, program)
-        _core.ir_run(program.text, GRID, BLOCK, got, **options)
-        assert not differences(program, got[0], want[0]), (seed, options)
+    program = generate(seed, size, 1 if isinstance(grid, int) and isinstance(block, int) else 3)
+    threads = threads_of(grid, block)
+    want = inputs(seed, program, threads)
+    run(program.text, grid, block, want)
+    for options in ({"optimize": False}, {"optimize": True}, {"isa": "generic"}):
+        got = inputs(seed, program, threads)
+        _core.ir_run(program.text, grid, block, got, **options)
+        assert not differences(program, got[0], want[0]), (seed, grid, block, options)
 
 
 @given(st.integers(0, 2**32))
@@ -56,17 +71,25 @@ def test_vm_and_optimiser_against_the_evaluator(seed):
     check(seed)
 
 
+@given(st.integers(0, 2**32))
+@settings(max_examples=int(os.environ.get("SIMT_IR_EXAMPLES", "60")) // 2, deadline=None)
+def test_launches_of_more_dimensions(seed):
+    check(seed, 30, *BOXES[seed % len(BOXES)])
+
+
 def check_waiting(seed, size=4):
-    """Threads that exchange values, in gangs of a block and of one."""
+    """Threads that exchange values, in gangs of a block and of one; blocks of all dimensions."""
+    boxed = seed % 3 == 0
+    block = WAITING[seed // 3 % len(WAITING)] if boxed else (1, 7, 32, 40, 64)[seed % 5]
+    threads = threads_of(2, block)
     for alone in (False, True):
-        program = generate_waiting(seed, size, alone)
-        block = (1, 7, 32, 40, 64)[seed % 5]
-        want = inputs(seed, program, 2 * block)
+        program = generate_waiting(seed, size, alone, 3 if boxed else 1)
+        want = inputs(seed, program, threads)
         run(program.text, 2, block, want)
         for options in ({"optimize": False}, {"optimize": True}, {"max_budget": 5}):
-            got = inputs(seed, program, 2 * block)
+            got = inputs(seed, program, threads)
             _core.ir_run(program.text, 2, block, got, **options)
-            assert not differences(program, got[0], want[0]), (seed, alone, options)
+            assert not differences(program, got[0], want[0]), (seed, alone, block, options)
 
 
 @given(st.integers(0, 2**32))
@@ -84,7 +107,7 @@ def test_many_that_wait():
 @pytest.mark.slow
 def test_many_programs():
     for seed in range(3000):
-        check(seed, 40)
+        check(seed, 40, *(BOXES[seed % len(BOXES)] if seed % 3 == 0 else ()))
 
 
 def test_generator_is_deterministic():
@@ -100,3 +123,18 @@ def test_printing_is_stable_and_passes_keep_validity():
         assert _core.ir_check(text, "all")
         twice = _core.ir_check(text, "all,all,all")
         assert _core.ir_check(twice, "all") == twice
+
+
+def search(first, last):
+    """Prints the seeds that fail."""
+    for seed in range(first, last):
+        try:
+            check(seed, 40, *(BOXES[seed % len(BOXES)] if seed % 3 == 0 else ()))
+            if seed % 4 == 0:
+                check_waiting(seed, 6)
+        except Exception:
+            print(seed, traceback.format_exc(limit=1), flush=True)
+
+
+if __name__ == "__main__":
+    search(*map(int, sys.argv[1:3]))
