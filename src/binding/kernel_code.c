@@ -1,9 +1,9 @@
 /* The ast node of a code object, in a text.
  *
- * A def: the lines from its first decorator to the next line that is not further in; parsed and
- * compiled by themselves. A lambda: its line alone, if that is a statement. Where this does not
- * give the function, the whole text is parsed. Several lambdas on a line are told apart by
- * compiling each; two that compile to the same are the same.
+ * A def: the lines from its first decorator to the next statement that is not further in; parsed and
+ * compiled by themselves. A lambda: its line alone, if that is a statement, else the statement around it.
+ * Only where this does not give the function, the whole text is parsed. Several lambdas on a line are told
+ * apart by compiling each; two that compile to the same are the same.
  */
 #include "binding/kernel_code.h"
 
@@ -15,7 +15,9 @@ typedef struct finder {
     size_t bytes;
     bool lambda;
     bool
-        apart; /* the statement was compiled by itself, as IPython does: the text's imports do not count */
+        apart; /* the statement was compiled by itself, as IPython does: the imports do not count */
+    PyObject *imports,
+        *class; /* made when first needed: import_line, mangling_class (None: none) */
 } finder;
 
 void kernel_found_done(kernel_found *f) {
@@ -106,36 +108,6 @@ static bool split_lines(kernel_text *t) {
     return true;
 }
 
-static const char *next_line(const finder *f, const char *line) {
-    const char *end = f->text + f->bytes, *stop = memchr(line, '\n', (size_t)(end - line));
-    return stop ? stop + 1 : end;
-}
-
-static size_t indentation(const char *line) { return strspn(line, " \t\f"); }
-
-static bool begins_def(const char *p) {
-    return (strncmp(p, "def", 3) == 0 && (p[3] == ' ' || p[3] == '\t' || p[3] == '\\')) ||
-           (strncmp(p, "async", 5) == 0 && (p[5] == ' ' || p[5] == '\t'));
-}
-
-/* Where the text of our function ends, as far as indentation tells; NULL: not here. */
-static const char *end_of_block(const finder *f, const char *begin) {
-    const char *end = f->text + f->bytes, *p = begin;
-    size_t indent = indentation(begin);
-    if (f->lambda) return next_line(f, begin);
-    if (begin[indent] != '@' && !begins_def(begin + indent)) return NULL;
-    while (p < end && !(indentation(p) == indent && begins_def(p + indent))) p = next_line(f, p);
-    if (p == end) return NULL;
-    const char *last = p;
-    for (p = next_line(f, p); p < end; p = next_line(f, p)) {
-        size_t inner = indentation(p);
-        if (p[inner] == '\n' || p[inner] == '#' || p[inner] == '\0') continue;
-        if (inner <= indent && !strchr(")]}", p[inner])) break;
-        last = p;
-    }
-    return next_line(f, last);
-}
-
 /* ---- what stands around a function ---- */
 
 /* Adds the words of an import statement that may be names to a set. */
@@ -159,8 +131,8 @@ static PyObject *imported_words(const finder *f) {
     const char *end = f->text + f->bytes;
     PyObject *set = PySet_New(NULL);
     bool open = false; /* within the parentheses of `from x import (` */
-    for (const char *p = f->text; set && p < end; p = next_line(f, p)) {
-        const char *word = p + indentation(p), *stop = next_line(f, p);
+    for (const char *p = f->text; set && p < end; p = kernel_next_line(p, end)) {
+        const char *word = p + kernel_indentation(p), *stop = kernel_next_line(p, end);
         bool import = strncmp(word, "import ", 7) == 0 || strncmp(word, "from ", 5) == 0;
         if (!import && !open) continue;
         if (!add_words(word, stop, set)) Py_CLEAR(set);
@@ -195,28 +167,72 @@ static PyObject *join(const char *head, PyObject *names, const char *tail) {
 
 /* A first line that imports what the function uses of the file's imports: CPython compiles a call of an
  * imported module's function in another way than a method call. */
-static PyObject *import_line(const finder *f) {
+static PyObject *import_line(finder *f) {
     if (f->apart) return PyUnicode_FromString("\n");
+    if (f->imports) return Py_NewRef(f->imports);
     PyObject *words = imported_words(f), *names = words ? PyList_New(0) : NULL;
-    PyObject *line = NULL;
     if (names && add_imported(f->code, words, names))
-        line = PyList_GET_SIZE(names) ? join("import ", names, "\n") : PyUnicode_FromString("\n");
+        f->imports =
+            PyList_GET_SIZE(names) ? join("import ", names, "\n") : PyUnicode_FromString("\n");
     Py_XDECREF(words);
     Py_XDECREF(names);
-    return line;
+    return Py_XNewRef(f->imports);
+}
+
+static bool any_begins(PyObject *names, PyObject *start) {
+    bool any = false;
+    for (Py_ssize_t i = 0; names && !any && i < PyTuple_GET_SIZE(names); i++)
+        any = PyUnicode_Tailmatch(PyTuple_GET_ITEM(names, i), start, 0, PY_SSIZE_T_MAX, -1) == 1;
+    return any;
+}
+
+/* Do names of the code begin with "_Class__", as Python makes it of "__"? */
+static bool has_private_names(PyCodeObject *code, const char *class) {
+    while (*class == '_') class ++;
+    PyObject *start = *class ? PyUnicode_FromFormat("_%s__", class) : NULL;
+    PyObject *locals = PyCode_GetVarnames(code), *free = PyCode_GetFreevars(code);
+    bool any = start && (any_begins(code->co_names, start) || any_begins(locals, start) ||
+                         any_begins(free, start));
+    Py_XDECREF(start);
+    Py_XDECREF(locals);
+    Py_XDECREF(free);
+    return any;
+}
+
+/* The class in which the function stands, when its private names matter; None; NULL: an exception. */
+static PyObject *mangling_class(const finder *f) {
+    PyObject *full = PyObject_GetAttrString((PyObject *)f->code, "co_qualname");
+    PyObject *dot = full ? PyUnicode_FromString(".") : NULL;
+    PyObject *parts = dot ? PyUnicode_Split(full, dot, -1) : NULL, *class = NULL;
+    for (Py_ssize_t i = parts ? PyList_GET_SIZE(parts) - 2 : -1; i >= 0 && !class; i -= 2) {
+        PyObject *part = PyList_GET_ITEM(parts, i); /* "<locals>" comes behind a function's name */
+        if (PyUnicode_CompareWithASCIIString(part, "<locals>") != 0) class = part;
+    }
+    const char *text = class ? PyUnicode_AsUTF8(class) : NULL;
+    if (parts && !(text && has_private_names(f->code, text))) class = Py_None;
+    Py_XINCREF(class);
+    Py_XDECREF(full);
+    Py_XDECREF(dot);
+    Py_XDECREF(parts);
+    if (PyErr_Occurred()) Py_CLEAR(class);
+    return class;
 }
 
 /* The imports; then, when `nested`, "def _(x, y):\n" with the free variables of the code, so that they
- * are such in what is put inside. */
-static PyObject *preamble(const finder *f, bool nested) {
-    PyObject *imports = import_line(f);
-    if (!imports || !nested) return imports;
-    PyObject *names = PyCode_GetFreevars(f->code);
-    PyObject *head = names ? join("def _(", names, "):\n") : NULL;
-    PyObject *text = head ? PyUnicode_Concat(imports, head) : NULL;
+ * are such in what is put inside; the class, if it matters. What follows is indented by two or, when it
+ * was in no function, one. */
+static PyObject *preamble(finder *f, bool nested) {
+    if (!f->class && !(f->class = mangling_class(f))) return NULL;
+    PyObject *text = import_line(f), *names = PyCode_GetFreevars(f->code);
+    bool in_class = f->class != Py_None, in_def = nested && (!in_class || PyTuple_GET_SIZE(names));
+    if (text && names && in_def) {
+        PyObject *head = join("def _(", names, "):\n");
+        Py_SETREF(text, head ? PyUnicode_Concat(text, head) : NULL);
+        Py_XDECREF(head);
+    }
+    if (text && in_class)
+        Py_SETREF(text, PyUnicode_FromFormat("%U%sclass %U:\n", text, in_def ? " " : "", f->class));
     Py_XDECREF(names);
-    Py_XDECREF(head);
-    Py_DECREF(imports);
     return text;
 }
 
@@ -291,8 +307,15 @@ static bool collect(const finder *f, PyObject *node, long line, PyObject *list) 
 
 /* ---- one parsed text ---- */
 
+static int count_lines(PyObject *text) {
+    PyObject *line = PyUnicode_FromString("\n");
+    Py_ssize_t n = line ? PyUnicode_Count(text, line, 0, PY_SSIZE_T_MAX) : 0;
+    Py_XDECREF(line);
+    return (int)n;
+}
+
 /* Does this lambda, compiled by itself, do what ours does? */
-static int is_our_lambda(const finder *f, PyObject *node, const kernel_text *t) {
+static int is_our_lambda(finder *f, PyObject *node, const kernel_text *t) {
     long line = number_attribute(node, "lineno"), last = number_attribute(node, "end_lineno");
     if (line < 1 || last > t->nlines) return 0;
     const char *begin = t->lines[line - 1] + number_attribute(node, "col_offset");
@@ -300,9 +323,9 @@ static int is_our_lambda(const finder *f, PyObject *node, const kernel_text *t) 
     if (end < begin || end > t->text + t->bytes) return 0;
     PyObject *head = preamble(f, true);
     PyObject *body = PyUnicode_DecodeUTF8(begin, end - begin, "replace");
-    PyObject *text = head && body ? PyUnicode_FromFormat("%U return (%U\n)\n", head, body) : NULL;
+    PyObject *text = head && body ? PyUnicode_FromFormat("%U  _ = (%U\n)\n", head, body) : NULL;
     const char *utf8 = text ? PyUnicode_AsUTF8(text) : NULL;
-    int status = utf8 ? compiles_to_code(f, utf8, 3) : -1;
+    int status = utf8 ? compiles_to_code(f, utf8, count_lines(head) + 1) : -1;
     Py_XDECREF(head);
     Py_XDECREF(body);
     Py_XDECREF(text);
@@ -310,7 +333,7 @@ static int is_our_lambda(const finder *f, PyObject *node, const kernel_text *t) 
 }
 
 /* The function at `line` of the parsed text into out->node; out->text is set and split. */
-static int find_node(const finder *f, long line, kernel_found *out) {
+static int find_node(finder *f, long line, kernel_found *out) {
     PyObject *module;
     int status = compile_text(f, out->text.text, true, &module);
     if (status <= 0) return status;
@@ -328,7 +351,7 @@ static int find_node(const finder *f, long line, kernel_found *out) {
 }
 
 /* Takes `text` (str or NULL). The text's line 1 is line 1 + shift of the file. */
-static int find_in(const finder *f, PyObject *text, int shift, kernel_found *out) {
+static int find_in(finder *f, PyObject *text, int shift, kernel_found *out) {
     memset(out, 0, sizeof *out);
     out->owner = text;
     Py_ssize_t bytes = 0;
@@ -341,19 +364,61 @@ static int find_in(const finder *f, PyObject *text, int shift, kernel_found *out
     return status;
 }
 
-static int find_in_block(const finder *f, kernel_found *out) {
-    const char *begin = f->text, *end = f->text + f->bytes;
-    for (int line = 1; line < f->code->co_firstlineno && begin < end; line++)
-        begin = next_line(f, begin);
-    if (begin == end) return 0;
-    const char *stop = end_of_block(f, begin);
-    if (!stop) return 0;
-    PyObject *block = PyUnicode_DecodeUTF8(begin, stop - begin, NULL);
-    bool nested = indentation(begin) > 0;
-    PyObject *head = block ? preamble(f, nested) : NULL;
-    if (block) Py_SETREF(block, head ? PyUnicode_Concat(head, block) : NULL);
+/* A piece of the file, which begins with its line `first`, between other lines; `before` and `after` are
+ * indented as the piece is. */
+static int find_in_piece(finder *f, const char *begin, const char *stop, int first,
+                         const char *before, const char *after, kernel_found *out) {
+    PyObject *piece = PyUnicode_DecodeUTF8(begin, stop - begin, NULL);
+    PyObject *indent = PyUnicode_DecodeUTF8(begin, (Py_ssize_t)kernel_indentation(begin), NULL);
+    PyObject *head = piece && indent ? preamble(f, kernel_column(begin) > 0) : NULL;
+    PyObject *text = NULL;
+    if (head && *before) Py_SETREF(head, PyUnicode_FromFormat("%U%U%s", head, indent, before));
+    if (head && *after)
+        text = PyUnicode_FromFormat("%U%U\n%U%s", head, piece, indent, after);
+    else if (head)
+        text = PyUnicode_Concat(head, piece);
+    int shift = head ? first - 1 - count_lines(head) : 0;
+    Py_XDECREF(piece);
+    Py_XDECREF(indent);
     Py_XDECREF(head);
-    return find_in(f, block, f->code->co_firstlineno - 2 - nested, out);
+    return find_in(f, text, shift, out);
+}
+
+/* The statement around a lambda. A part of a longer one (a header, an elif) is made whole. */
+static int find_in_statement(finder *f, kernel_found *out) {
+    static const struct {
+        const char *word, *before, *after;
+    } wholes[] = {
+        {"", "", ""},
+        {"", "", " pass\n"},
+        {"@", "", "def _(): pass\n"},
+        {"elif", "if 0: pass\n", " pass\n"},
+        {"elif", "if 0: pass\n", ""},
+        {"else", "if 0: pass\n", ""},
+        {"except", "try: pass\n", " pass\n"},
+        {"except", "try: pass\n", ""},
+        {"finally", "try: pass\n", ""},
+        {"match", "", " case _: pass\n"},
+    };
+    const char *end = f->text + f->bytes;
+    int first, status = 0;
+    const char *begin = kernel_statement_of(f->text, end, f->code->co_firstlineno, &first);
+    if (!begin) return 0;
+    const char *stop = kernel_statement_end(begin, end), *word = begin + kernel_indentation(begin);
+    for (size_t i = 0; status == 0 && i < sizeof wholes / sizeof *wholes; i++)
+        if (strncmp(word, wholes[i].word, strlen(wholes[i].word)) == 0)
+            status = find_in_piece(f, begin, stop, first, wholes[i].before, wholes[i].after, out);
+    return status;
+}
+
+static int find_in_part(finder *f, kernel_found *out) {
+    const char *begin = f->text, *end = f->text + f->bytes;
+    int first = f->code->co_firstlineno;
+    for (int line = 1; line < first && begin < end; line++) begin = kernel_next_line(begin, end);
+    if (begin == end) return 0;
+    const char *stop = f->lambda ? kernel_next_line(begin, end) : kernel_def_end(begin, end);
+    int status = stop ? find_in_piece(f, begin, stop, first, "", "", out) : 0;
+    return status == 0 && f->lambda ? find_in_statement(f, out) : status;
 }
 
 int kernel_code_find(PyObject *text, PyCodeObject *code, kernel_found *out) {
@@ -367,10 +432,13 @@ int kernel_code_find(PyObject *text, PyCodeObject *code, kernel_found *out) {
     }
     f.bytes = (size_t)bytes;
     if (code->co_firstlineno < 1) return 0;
-    int status = find_in_block(&f, out);
+    int status = find_in_part(&f, out);
     if (status == 0) {
         f.apart = true;
-        status = find_in_block(&f, out);
+        status = find_in_part(&f, out);
     }
-    return status == 0 ? find_in(&f, Py_NewRef(text), 0, out) : status;
+    if (status == 0) status = find_in(&f, Py_NewRef(text), 0, out);
+    Py_XDECREF(f.imports);
+    Py_XDECREF(f.class);
+    return status;
 }

@@ -14,6 +14,17 @@ typedef struct kernel_found {
 int kernel_code_find(PyObject *text, PyCodeObject *code, kernel_found *out);
 void kernel_found_done(kernel_found *f);
 
+/* kernel_lines.c: where statements begin and end. `end` is the text's, where a 0 stands. */
+const char *kernel_next_line(const char *p, const char *end);
+size_t kernel_indentation(const char *line); /* characters of white space */
+size_t kernel_column(const char *line);      /* how far in that is: a form feed begins anew */
+/* Behind the last line of the statement that begins at p, without the block that may follow a colon. */
+const char *kernel_statement_end(const char *p, const char *end);
+/* Behind the last line of the function whose first decorator or def begins at `begin`; NULL: there is none. */
+const char *kernel_def_end(const char *begin, const char *end);
+/* The statement that the line lies in, and its first line; NULL: the text has no such line. */
+const char *kernel_statement_of(const char *text, const char *end, int line, int *first);
+
 /* kernel_compare.c: do two code objects do the same? Names, constants and instructions are
  * compared, not positions and file names. */
 bool kernel_code_equal(PyCodeObject *a, PyCodeObject *b);
