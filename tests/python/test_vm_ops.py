@@ -400,3 +400,25 @@ def test_philox():
     for scalar in [(), (1,)]:
         got = run("philox", ["i64", "i64"], "i32", [index, seed], scalar)
         assert (got.view(np.uint32) == want).all()
+
+
+@pytest.mark.parametrize("kind", ["f32", "f64"])
+def test_remainder_to_the_nearest(kind):
+    """Numbers of all sizes, also denormal divisors and ties, against Python's own algorithm."""
+    dtype = np.dtype(FLOATS[kind])
+    word, rng, n = np.dtype(f"u{dtype.itemsize}"), np.random.default_rng(4), 4096
+    bits = rng.integers(0, np.iinfo(word).max, (2, n), dtype=word)
+    x, y = (bits >> rng.integers(0, 8 * word.itemsize - 3, (2, n)).astype(word)).view(dtype)
+    with np.errstate(all="ignore"):
+        for k, part in enumerate((0.5, 1.5, 2.5, 0.25)):
+            x[k * 256 : (k + 1) * 256] = y[k * 256 : (k + 1) * 256] * dtype.type(part)
+        x[1::2] = -x[1::2]
+        y[::3] = -y[::3]
+    got = run("frem.near", [kind] * 2, kind, [x, y])
+    for a, b, r in zip(x.tolist(), y.tolist(), got.tolist(), strict=True):
+        exact = math.isfinite(a) and not math.isnan(b) and b != 0
+        want = math.remainder(a, b) if exact else math.nan
+        if math.isnan(want):
+            assert math.isnan(r), (a, b)
+        else:
+            assert (r, math.copysign(1, r)) == (want, math.copysign(1, want)), (a, b)

@@ -89,7 +89,19 @@ BINARY(FMAX_NUM, max_num_f32(x, y), max_num_f64(x, y))
 BINARY(FCOPYSIGN, from_f32((bits_f32(x) & ~SIGN_f32) | (bits_f32(y) & SIGN_f32)),
        from_f64((bits_f64(x) & ~SIGN_f64) | (bits_f64(y) & SIGN_f64)))
 BINARY(FREM, fmodf(x, y), fmod(x, y))
-BINARY(FREM_NEAR, remainderf(x, y), remainder(x, y))
+/* remainder() in double of C libraries (glibc 2.36) is wrong with denormal y: what is left of two y decides
+ * between -y, 0 and y, ties to the even quotient. */
+#define REMAINDER(T, fmod, tiny)                                                                 \
+    static inline T remainder_##T(T x, T y) {                                                    \
+        T p = FROM(T, BITS(T, y) & ~SIGN_##T), r = FROM(T, BITS(T, fmod(x, y + y)) & ~SIGN_##T); \
+        T left = p < tiny ? r + r : r, half = p < tiny ? p : p * (T)0.5;                         \
+        T once = r - p, again = p < tiny ? once + once : once;                                   \
+        r = left > half ? (again >= half ? once - p : once) : r;                                 \
+        return FROM(T, BITS(T, r) ^ (BITS(T, x) & SIGN_##T));                                    \
+    }
+REMAINDER(f32, fmodf, 0x1p-100f)
+REMAINDER(f64, fmod, 0x1p-1000)
+BINARY(FREM_NEAR, remainder_f32(x, y), remainder_f64(x, y))
 BINARY(NEXTAFTER, dev_nextafter_f32(x, y), dev_nextafter_f64(x, y))
 VM_BINARY(LDEXP_f32, f32, f32, int32_t, dev_ldexp_f32(x, y))
 VM_BINARY(LDEXP_f64, f64, f64, int32_t, dev_ldexp_f64(x, y))
