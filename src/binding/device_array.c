@@ -95,8 +95,16 @@ bool kernel_scalar_of_format(const char *format, Py_ssize_t itemsize, py_scalar 
     return binding_format_to_dtype(format, itemsize, &dt) && kernel_scalar_of_dtype(dt, out);
 }
 
-PyObject *kernel_numpy_dtype(py_scalar s) {
+bool kernel_element_of_object(PyObject *o, py_scalar *out, const kernel_record **record) {
+    *record = kernel_record_of_object(o);
+    *out = PY_S_NONE;
+    return *record || (!PyErr_Occurred() && kernel_scalar_of_object(o, out));
+}
+
+PyObject *kernel_device_dtype(const device_array *d) {
     static PyObject *made[PY_SCALAR_COUNT];
+    py_scalar s = d->type;
+    if (d->record) return Py_NewRef(d->record->dtype);
     if (!made[s]) {
         PyObject *numpy = PyImport_ImportModule("numpy");
         made[s] = numpy ? PyObject_CallMethod(numpy, "dtype", "s", py_scalar_name(s)) : NULL;
@@ -122,7 +130,7 @@ int64_t kernel_size(const device_array *d) {
 }
 
 bool kernel_is_contiguous(const device_array *d, char order) {
-    int64_t expected = (int64_t)py_scalar_bytes(d->type);
+    int64_t expected = kernel_item_bytes(d);
     if (kernel_size(d) == 0) return true;
     for (int i = 0; i < d->ndim; i++) {
         int axis = order == 'C' ? d->ndim - 1 - i : i;
@@ -135,8 +143,8 @@ bool kernel_is_contiguous(const device_array *d, char order) {
 /* ---- making ---- */
 
 /* Takes `base` (any array on the storage), also on failure. */
-static device_array *make(array *base, py_scalar type, const int64_t *shape, const int64_t *strides,
-                          int ndim, int64_t offset) {
+static device_array *make(array *base, py_scalar type, const kernel_record *record,
+                          const int64_t *shape, const int64_t *strides, int ndim, int64_t offset) {
     device_array *d = NULL;
     if (ndim > PY_MAX_NDIM)
         PyErr_Format(PyExc_ValueError, "device arrays have at most %d dimensions, not %d",
@@ -149,6 +157,7 @@ static device_array *make(array *base, py_scalar type, const int64_t *shape, con
     }
     d->base = base;
     d->type = type;
+    d->record = record;
     d->readonly = false;
     d->ndim = ndim;
     d->offset = offset;
@@ -157,19 +166,19 @@ static device_array *make(array *base, py_scalar type, const int64_t *shape, con
     if (strides)
         memcpy(d->strides, strides, sizeof *strides * (size_t)ndim);
     else
-        kernel_c_strides(py_scalar_bytes(type), shape, ndim, d->strides);
+        kernel_c_strides((size_t)kernel_item_bytes(d), shape, ndim, d->strides);
     return d;
 }
 
-device_array *kernel_device_view(const device_array *d, py_scalar type, const int64_t *shape,
+device_array *kernel_device_view(const device_array *d, const int64_t *shape,
                                  const int64_t *strides, int ndim, int64_t offset) {
-    device_array *made = make(array_ref(d->base), type, shape, strides, ndim, offset);
+    device_array *made = make(array_ref(d->base), d->type, d->record, shape, strides, ndim, offset);
     if (made) made->readonly = d->readonly;
     return made;
 }
 
-static bool total_bytes(py_scalar type, const int64_t *shape, int ndim, int64_t *out) {
-    *out = (int64_t)py_scalar_bytes(type);
+static bool total_bytes(int64_t item, const int64_t *shape, int ndim, int64_t *out) {
+    *out = item;
     bool empty = false;
     for (int i = 0; i < ndim; i++) empty |= shape[i] == 0;
     for (int i = 0; i < ndim; i++) {
@@ -187,15 +196,15 @@ static bool total_bytes(py_scalar type, const int64_t *shape, int ndim, int64_t 
     return true;
 }
 
-device_array *kernel_device_new(py_scalar type, const int64_t *shape, const int64_t *strides,
-                                int ndim) {
-    int64_t bytes;
+device_array *kernel_device_new(py_scalar type, const kernel_record *record, const int64_t *shape,
+                                const int64_t *strides, int ndim) {
+    int64_t bytes, item = record ? record->size : (int64_t)py_scalar_bytes(type);
     array *base;
-    if (!total_bytes(type, shape, ndim, &bytes) || !binding_start() ||
+    if (!total_bytes(item, shape, ndim, &bytes) || !binding_start() ||
         !binding_ok(array_empty(DT_U8, &bytes, 1, &base)))
         return NULL;
     base->store->exposed = true;
-    return make(base, type, shape, strides, ndim, 0);
+    return make(base, type, record, shape, strides, ndim, 0);
 }
 
 /* ---- sharing ---- */
@@ -211,7 +220,7 @@ static device_array *share_array(array *a) {
     int64_t bytes = (int64_t)a->store->bytes, one = 1;
     array *base;
     if (!binding_ok(array_view_strided(a, DT_U8, &bytes, &one, 1, 0, &base))) return NULL;
-    return make(base, type, a->shape, a->strides, a->ndim, a->offset);
+    return make(base, type, NULL, a->shape, a->strides, a->ndim, a->offset);
 }
 
 /* The parts of a __cuda_array_interface__. */
@@ -289,7 +298,7 @@ static device_array *share_memory(const interface *i, PyObject *owner) {
     if (!binding_share(DT_U8, &bytes, &one, 1, i->data + low,
                        owner ? binding_release_object : release_nothing, Py_XNewRef(owner), &base))
         return NULL;
-    device_array *d = make(base, i->type, i->shape, i->strides, i->ndim, -low);
+    device_array *d = make(base, i->type, NULL, i->shape, i->strides, i->ndim, -low);
     if (d) d->readonly = i->readonly;
     return d;
 }
@@ -340,7 +349,7 @@ bool kernel_device_to_array(device_array *d, array **out) {
     dtype dt = dtype_of_scalar[d->type];
     if (dt == DT_COUNT) {
         PyErr_Format(PyExc_TypeError, "arrays of %s are not in simt.cupy and simt.torch yet",
-                     py_scalar_name(d->type));
+                     d->record ? "records" : py_scalar_name(d->type));
         return false;
     }
     return binding_ok(
@@ -348,7 +357,7 @@ bool kernel_device_to_array(device_array *d, array **out) {
 }
 
 PyObject *kernel_host_view(const device_array *d) {
-    PyObject *numpy = PyImport_ImportModule("numpy"), *dt = kernel_numpy_dtype(d->type);
+    PyObject *numpy = PyImport_ImportModule("numpy"), *dt = kernel_device_dtype(d);
     PyObject *shape = binding_from_shape(d->shape, d->ndim), *made = NULL;
     if (numpy && dt && shape && kernel_size(d) == 0) {
         made = PyObject_CallMethod(numpy, "empty", "OO", shape, dt);
@@ -379,9 +388,10 @@ static void dealloc(PyObject *self) {
 static PyObject *repr(PyObject *self) {
     device_array *d = (device_array *)self;
     PyObject *shape = binding_from_shape(d->shape, d->ndim);
-    PyObject *text = shape ? PyUnicode_FromFormat("<DeviceNDArray of %s, shape %R>",
-                                                  py_scalar_name(d->type), shape)
-                           : NULL;
+    PyObject *text =
+        shape ? PyUnicode_FromFormat("<DeviceNDArray of %s, shape %R>",
+                                     d->record ? "records" : py_scalar_name(d->type), shape)
+              : NULL;
     Py_XDECREF(shape);
     return text;
 }
@@ -409,13 +419,13 @@ GETTER(strides) {
     device_array *d = (device_array *)self;
     return binding_from_shape(d->strides, d->ndim);
 }
-GETTER(dtype) { return kernel_numpy_dtype(((device_array *)self)->type); }
+GETTER(dtype) { return kernel_device_dtype((device_array *)self); }
 GETTER(ndim) { return PyLong_FromLong(((device_array *)self)->ndim); }
 GETTER(size) { return PyLong_FromLongLong(kernel_size((device_array *)self)); }
-GETTER(itemsize) { return PyLong_FromSize_t(py_scalar_bytes(((device_array *)self)->type)); }
+GETTER(itemsize) { return PyLong_FromLongLong(kernel_item_bytes((device_array *)self)); }
 GETTER(nbytes) {
     device_array *d = (device_array *)self;
-    return PyLong_FromLongLong(kernel_size(d) * (int64_t)py_scalar_bytes(d->type));
+    return PyLong_FromLongLong(kernel_size(d) * kernel_item_bytes(d));
 }
 GETTER(transposed) { return PyObject_CallMethod(self, "transpose", NULL); }
 GETTER(zero) { return PyLong_FromLong(0); }
@@ -427,8 +437,9 @@ GETTER(cuda_array_interface) {
     PyObject *shape = binding_from_shape(d->shape, d->ndim);
     PyObject *strides =
         kernel_is_contiguous(d, 'C') ? Py_NewRef(Py_None) : binding_from_shape(d->strides, d->ndim);
-    char typestr[8];
-    snprintf(typestr, sizeof typestr, "<c%d", (int)py_scalar_bytes(d->type));
+    char typestr[32];
+    snprintf(typestr, sizeof typestr, d->record ? "|V%lld" : "<c%lld",
+             (long long)kernel_item_bytes(d));
     dtype dt = dtype_of_scalar[d->type];
     unsigned long long address =
         kernel_size(d) ? (unsigned long long)(uintptr_t)kernel_device_data(d) : 0;
@@ -492,18 +503,20 @@ static PyObject *device_empty(PyObject *module, PyObject *const *args, Py_ssize_
             PyErr_SetString(PyExc_TypeError, "device_empty(shape, dtype, order)");
         return NULL;
     }
+    const kernel_record *record;
     if (!binding_to_shape(args[0], "shape", shape, &ndim) ||
-        !kernel_scalar_of_object(args[1], &type))
+        !kernel_element_of_object(args[1], &type, &record))
         return NULL;
-    if (*order != 'F') return (PyObject *)kernel_device_new(type, shape, NULL, ndim);
+    if (*order != 'F') return (PyObject *)kernel_device_new(type, record, shape, NULL, ndim);
     for (int d = 0; d < ndim; d++) reversed[d] = shape[ndim - 1 - d];
-    kernel_c_strides(py_scalar_bytes(type), reversed, ndim, strides);
+    kernel_c_strides(record ? (size_t)record->size : py_scalar_bytes(type), reversed, ndim,
+                     strides);
     for (int d = 0; d < ndim / 2; d++) {
         int64_t s = strides[d];
         strides[d] = strides[ndim - 1 - d];
         strides[ndim - 1 - d] = s;
     }
-    return (PyObject *)kernel_device_new(type, shape, strides, ndim);
+    return (PyObject *)kernel_device_new(type, record, shape, strides, ndim);
 }
 
 /* device_share(object): a DeviceNDArray on its memory, or None. */

@@ -32,14 +32,18 @@ static void copy_bytes(void *to, const void *from, size_t n) {
 }
 
 /* The array of a buffer's parts; false without an exception when it is none of our types. */
-static bool from_buffer(const Py_buffer *view, device_array *out) {
+static bool from_buffer(PyObject *of, const Py_buffer *view, device_array *out) {
     if (view->ndim > PY_MAX_NDIM || view->suboffsets) return false;
     out->ndim = view->ndim;
     for (int d = 0; d < view->ndim; d++) {
         out->shape[d] = view->shape[d];
         out->strides[d] = view->strides[d];
     }
-    return kernel_scalar_of_format(view->format, view->itemsize, &out->type);
+    out->type = PY_S_NONE;
+    out->record = NULL;
+    if (kernel_scalar_of_format(view->format, view->itemsize, &out->type)) return true;
+    out->record = kernel_record_of_object(of);
+    return out->record != NULL;
 }
 
 /* numpy.copyto(to, from, casting="unsafe") */
@@ -53,7 +57,7 @@ static bool copy_to(PyObject *to, PyObject *from) {
 
 /* A host array of the device array's shape and layout (C unless it is Fortran-ordered). */
 static PyObject *new_host(const device_array *d) {
-    PyObject *numpy = PyImport_ImportModule("numpy"), *dt = kernel_numpy_dtype(d->type);
+    PyObject *numpy = PyImport_ImportModule("numpy"), *dt = kernel_device_dtype(d);
     PyObject *shape = binding_from_shape(d->shape, d->ndim), *made = NULL;
     bool fortran = kernel_is_contiguous(d, 'F') && !kernel_is_contiguous(d, 'C');
     if (numpy && dt && shape)
@@ -77,7 +81,7 @@ static bool check_compatible(const device_array *d, PyObject *host) {
     if (!shape) return false;
     own = binding_from_shape(d->shape, d->ndim);
     dt = PyObject_GetAttrString(host, "dtype");
-    ours = kernel_numpy_dtype(d->type);
+    ours = kernel_device_dtype(d);
     if (own && dt && ours) {
         int same = PyObject_RichCompareBool(dt, ours, Py_EQ);
         if (same == 0) PyErr_Format(PyExc_TypeError, "incompatible dtype: %S vs. %S", ours, dt);
@@ -98,8 +102,9 @@ static bool copy_host(device_array *d, PyObject *host, bool to_host) {
     if (PyObject_GetBuffer(host, &view,
                            PyBUF_STRIDES | PyBUF_FORMAT | (to_host ? PyBUF_WRITABLE : 0)) == 0) {
         device_array h;
-        bool direct = from_buffer(&view, &h) && h.type == d->type && same_layout(d, &h);
-        size_t bytes = (size_t)kernel_size(d) * py_scalar_bytes(d->type);
+        bool direct = from_buffer(host, &view, &h) && h.type == d->type && h.record == d->record &&
+                      same_layout(d, &h);
+        size_t bytes = (size_t)(kernel_size(d) * kernel_item_bytes(d));
         if (direct && to_host)
             copy_bytes(view.buf, kernel_device_data(d), bytes);
         else if (direct)
@@ -173,11 +178,11 @@ static PyObject *to_device(PyObject *module, PyObject *o) {
     Py_buffer view;
     device_array h;
     if (PyObject_GetBuffer(host, &view, PyBUF_STRIDES | PyBUF_FORMAT) != 0) goto unsupported;
-    bool known = from_buffer(&view, &h);
+    bool known = from_buffer(host, &view, &h);
     PyBuffer_Release(&view);
     if (!known) goto unsupported;
     bool fortran = kernel_is_contiguous(&h, 'F') && !kernel_is_contiguous(&h, 'C');
-    d = kernel_device_new(h.type, h.shape, fortran ? h.strides : NULL, h.ndim);
+    d = kernel_device_new(h.type, h.record, h.shape, fortran ? h.strides : NULL, h.ndim);
     if (d && !copy_host(d, host, false)) Py_CLEAR(d);
     Py_DECREF(host);
     return (PyObject *)d;
@@ -258,7 +263,7 @@ static device_array *part(device_array *d, PyObject *key, bool *element) {
         }
         axis++;
     }
-    return kernel_device_view(d, d->type, shape, strides, ndim, offset);
+    return kernel_device_view(d, shape, strides, ndim, offset);
 }
 
 PyObject *kernel_device_getitem(PyObject *self, PyObject *key) {
@@ -354,13 +359,13 @@ static PyObject *in_shape(device_array *d, const int64_t *shape, int ndim, char 
         return NULL;
     }
     for (int i = 0; i < ndim; i++) reversed[i] = shape[order == 'C' ? i : ndim - 1 - i];
-    kernel_c_strides(py_scalar_bytes(d->type), reversed, ndim, strides);
+    kernel_c_strides((size_t)kernel_item_bytes(d), reversed, ndim, strides);
     for (int i = 0; order == 'F' && i < ndim / 2; i++) {
         int64_t s = strides[i];
         strides[i] = strides[ndim - 1 - i];
         strides[ndim - 1 - i] = s;
     }
-    return (PyObject *)kernel_device_view(d, d->type, shape, strides, ndim, d->offset);
+    return (PyObject *)kernel_device_view(d, shape, strides, ndim, d->offset);
 }
 
 static PyObject *reshape(PyObject *self, PyObject *args, PyObject *kwargs) {
@@ -420,8 +425,10 @@ static PyObject *ravel(PyObject *self, PyObject *const *args, Py_ssize_t n, PyOb
 static PyObject *view(PyObject *self, PyObject *o) {
     device_array *d = self_of(self);
     py_scalar type;
-    if (!kernel_scalar_of_object(o, &type)) return NULL;
-    int64_t old = (int64_t)py_scalar_bytes(d->type), now = (int64_t)py_scalar_bytes(type);
+    const kernel_record *record;
+    if (!kernel_element_of_object(o, &type, &record)) return NULL;
+    int64_t old = kernel_item_bytes(d);
+    int64_t now = record ? record->size : (int64_t)py_scalar_bytes(type);
     int64_t shape[PY_MAX_NDIM], strides[PY_MAX_NDIM];
     memcpy(shape, d->shape, sizeof shape);
     memcpy(strides, d->strides, sizeof strides);
@@ -441,7 +448,10 @@ static PyObject *view(PyObject *self, PyObject *o) {
         shape[d->ndim - 1] = bytes / now;
         strides[d->ndim - 1] = now;
     }
-    return (PyObject *)kernel_device_view(d, type, shape, strides, d->ndim, d->offset);
+    device_array *made = kernel_device_view(d, shape, strides, d->ndim, d->offset);
+    if (made) made->type = type;
+    if (made) made->record = record;
+    return (PyObject *)made;
 }
 
 static PyObject *squeeze(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *kwnames) {
@@ -465,7 +475,7 @@ static PyObject *squeeze(PyObject *self, PyObject *const *args, Py_ssize_t n, Py
         shape[ndim] = d->shape[i];
         strides[ndim++] = d->strides[i];
     }
-    return (PyObject *)kernel_device_view(d, d->type, shape, strides, ndim, d->offset);
+    return (PyObject *)kernel_device_view(d, shape, strides, ndim, d->offset);
 }
 
 static bool axes_argument(PyObject *o, int ndim, int *axes) {
@@ -502,8 +512,9 @@ static PyObject *transpose(PyObject *self, PyObject *const *args, Py_ssize_t n, 
         same &= axes[i] == i;
     }
     if (same) return Py_NewRef(self);
-    device_array *turned = kernel_device_view(d, d->type, shape, strides, d->ndim, d->offset);
-    device_array *made = turned ? kernel_device_new(d->type, shape, NULL, d->ndim) : NULL;
+    device_array *turned = kernel_device_view(d, shape, strides, d->ndim, d->offset);
+    device_array *made =
+        turned ? kernel_device_new(d->type, d->record, shape, NULL, d->ndim) : NULL;
     PyObject *from = made ? kernel_host_view(turned) : NULL;
     bool ok = from && copy_host(made, from, false);
     Py_XDECREF(from);
@@ -521,7 +532,7 @@ static PyObject *split(PyObject *self, PyObject *const *args, Py_ssize_t n, PyOb
     if (!binding_parse_args("split", args, n, kwnames, names, 2, 2, 1, v) ||
         !binding_to_int64(v[0], &section))
         return NULL;
-    if (d->ndim != 1 || section < 1 || d->strides[0] != (int64_t)py_scalar_bytes(d->type)) {
+    if (d->ndim != 1 || section < 1 || d->strides[0] != kernel_item_bytes(d)) {
         PyErr_SetString(PyExc_ValueError, d->ndim != 1  ? "only support 1d array"
                                           : section < 1 ? "a section has at least one element"
                                                         : "only support unit stride");
@@ -530,8 +541,8 @@ static PyObject *split(PyObject *self, PyObject *const *args, Py_ssize_t n, PyOb
     PyObject *list = PyList_New(0);
     for (int64_t at = 0; list && at < d->shape[0]; at += section) {
         int64_t count = d->shape[0] - at < section ? d->shape[0] - at : section;
-        PyObject *piece = (PyObject *)kernel_device_view(d, d->type, &count, NULL, 1,
-                                                         d->offset + at * d->strides[0]);
+        PyObject *piece =
+            (PyObject *)kernel_device_view(d, &count, NULL, 1, d->offset + at * d->strides[0]);
         if (!piece || PyList_Append(list, piece) != 0) Py_CLEAR(list);
         Py_XDECREF(piece);
     }

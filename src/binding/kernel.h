@@ -7,6 +7,7 @@
  *   kernel_entries.c signature and block size -> compiled kernel; a bounded number is kept
  *   kernel_launch.c  the dispatcher: arguments -> signature and slots, launch, faults
  *   kernel_args.c    the arguments of a launch: signature bytes and slots
+ *   kernel_record.c  structured dtypes
  *   kernel_fault.c   faults and prints of a launch: exceptions, sys.stdout
  *   device_array.c   numba's DeviceNDArray; device_methods.c its methods
  */
@@ -30,14 +31,28 @@ PyObject *kernel_place(const simt_diag *diag, const char *more);
  * Returns false. */
 bool kernel_add_definition(PyObject *function, const char *name);
 
+/* ---- kernel_record.c ---- */
+
+typedef struct kernel_record {
+    PyObject *dtype, *text; /* a structured numpy.dtype, its description (bytes) */
+    int64_t size;
+} kernel_record;
+bool kernel_is_structured(PyObject *dtype);
+/* Kept for ever. NULL: an exception is set (a field that kernels do not have). */
+const kernel_record *kernel_record_of(PyObject *dtype);
+/* Of a numpy.dtype, of what has memory and a dtype, of a numba record type. NULL without an exception: it has
+ * none. */
+const kernel_record *kernel_record_of_object(PyObject *o);
+
 /* ---- device_array.c ---- */
 
-/* DeviceNDArray: a typed strided view of a storage; every py_scalar but NONE. Shares memory with
+/* DeviceNDArray: a typed strided view of a storage; every py_scalar, NONE for records. Shares memory with
  * the other faces' arrays of the same storage (which is exposed: their operations on it run at
  * once). */
 typedef struct device_array {
     PyObject_HEAD array *base; /* keeps the storage: all its bytes as a DT_U8 array */
     py_scalar type;
+    const kernel_record *record; /* type NONE */
     bool readonly;
     int ndim;
     int64_t shape[PY_MAX_NDIM], strides[PY_MAX_NDIM]; /* strides in bytes */
@@ -51,21 +66,26 @@ static inline bool kernel_is_device_array(PyObject *o) {
 static inline char *kernel_device_data(const device_array *d) {
     return (char *)d->base->store->data + d->offset;
 }
+static inline int64_t kernel_item_bytes(const device_array *d) {
+    return d->record ? d->record->size : (int64_t)py_scalar_bytes(d->type);
+}
 /* NumPy dtypes and scalar types, numba types (an int attribute `_simt_scalar`), names, bool int float
  * complex. Failure: a TypeError is set. */
 bool kernel_scalar_of_object(PyObject *dtype_like, py_scalar *out);
+/* The same, and record types (*out NONE). */
+bool kernel_element_of_object(PyObject *dtype_like, py_scalar *out, const kernel_record **record);
 bool kernel_scalar_of_format(const char *format, Py_ssize_t itemsize, py_scalar *out); /* buffers */
 bool kernel_scalar_of_dtype(dtype dt, py_scalar *out); /* false (no exception): bfloat16 */
-PyObject *kernel_numpy_dtype(py_scalar s);             /* new reference; imports NumPy */
+PyObject *kernel_device_dtype(const device_array *d);  /* new reference; imports NumPy */
 void kernel_c_strides(size_t itemsize, const int64_t *shape, int ndim, int64_t *strides);
 bool kernel_is_contiguous(const device_array *d, char order); /* 'C' or 'F' */
 int64_t kernel_size(const device_array *d);
-/* A view of d's storage. strides NULL: C order. */
-device_array *kernel_device_view(const device_array *d, py_scalar type, const int64_t *shape,
+/* A view of d's storage with the same elements. strides NULL: C order. */
+device_array *kernel_device_view(const device_array *d, const int64_t *shape,
                                  const int64_t *strides, int ndim, int64_t offset);
 /* New memory, not cleared; strides NULL: C order, else dense ones. */
-device_array *kernel_device_new(py_scalar type, const int64_t *shape, const int64_t *strides,
-                                int ndim);
+device_array *kernel_device_new(py_scalar type, const kernel_record *record, const int64_t *shape,
+                                const int64_t *strides, int ndim);
 /* The same memory: of a device array (itself), another face's array, or an object with
  * __cuda_array_interface__. Tri-state. */
 int kernel_device_share(PyObject *o, device_array **out);

@@ -104,8 +104,8 @@ static bool add_numpy_scalar(walk *w, PyObject *o) {
 
 /* ---- arrays ---- */
 
-static char layout_of(py_scalar type, const int64_t *shape, const int64_t *strides, int ndim) {
-    int64_t bytes = (int64_t)py_scalar_bytes(type), c = bytes, f = bytes;
+static char layout_of(int64_t bytes, const int64_t *shape, const int64_t *strides, int ndim) {
+    int64_t c = bytes, f = bytes;
     bool is_c = true, is_f = true, empty = false;
     for (int i = 0; i < ndim; i++) {
         int back = ndim - 1 - i;
@@ -119,10 +119,12 @@ static char layout_of(py_scalar type, const int64_t *shape, const int64_t *strid
 }
 
 /* Signature and slots of an array; the entry of the list, or NULL. */
-static launch_array *add_array(walk *w, py_scalar type, bool readonly, const int64_t *shape,
-                               const int64_t *strides, int ndim, const void *data) {
+static launch_array *add_array(walk *w, py_scalar type, const kernel_record *record, bool readonly,
+                               const int64_t *shape, const int64_t *strides, int ndim,
+                               const void *data) {
     kernel_args *k = w->k;
-    if (k->narrays == MAX_LAUNCH_ARRAYS || k->nsignature + 5 > MAX_SIGNATURE_BYTES ||
+    Py_ssize_t more = record ? 2 + PyBytes_GET_SIZE(record->text) : 0;
+    if (k->narrays == MAX_LAUNCH_ARRAYS || k->nsignature + 5 + more > MAX_SIGNATURE_BYTES ||
         k->nslots + 1 + 2 * (uint32_t)ndim > MAX_SLOTS) {
         too_many(w);
         return NULL;
@@ -137,11 +139,17 @@ static launch_array *add_array(walk *w, py_scalar type, bool readonly, const int
     a->copy = NULL;
     uint8_t *s = k->signature + k->nsignature;
     s[0] = PY_SIG_ARRAY;
-    s[1] = (uint8_t)type;
+    s[1] = record ? PY_SIG_RECORD : (uint8_t)type;
     s[2] = (uint8_t)ndim;
-    s[3] = (uint8_t)layout_of(type, shape, strides, ndim);
+    a->itemsize = record ? record->size : (int64_t)py_scalar_bytes(type);
+    s[3] = (uint8_t)layout_of(a->itemsize, shape, strides, ndim);
     s[4] = readonly ? PY_ARRAY_READONLY : 0;
-    k->nsignature += 5;
+    if (record) {
+        s[5] = (uint8_t)(more - 2);
+        s[6] = (uint8_t)((more - 2) >> 8);
+        memcpy(s + 7, PyBytes_AS_STRING(record->text), (size_t)more - 2);
+    }
+    k->nsignature += 5 + (uint32_t)more;
     uint64_t *slot = k->slots + k->nslots;
     *slot++ = (uint64_t)(uintptr_t)data;
     for (int i = 0; i < ndim; i++) *slot++ = (uint64_t)shape[i];
@@ -151,8 +159,8 @@ static launch_array *add_array(walk *w, py_scalar type, bool readonly, const int
 }
 
 static bool add_device(walk *w, device_array *d, bool owned) {
-    launch_array *a =
-        add_array(w, d->type, d->readonly, d->shape, d->strides, d->ndim, kernel_device_data(d));
+    launch_array *a = add_array(w, d->type, d->record, d->readonly, d->shape, d->strides, d->ndim,
+                                kernel_device_data(d));
     if (!a) {
         if (owned) Py_DECREF(d);
         return false;
@@ -172,7 +180,7 @@ static bool add_face(walk *w, PyObject *o) {
     if (of->ndim > PY_MAX_NDIM) return unsupported(w, o, " of more than 8 dimensions");
     if (tensor_check(o) && tensor_of(o)->requires_grad)
         return unsupported(w, o, " that requires grad: give the kernel tensor.detach()");
-    launch_array *a = add_array(w, type, false, of->shape, of->strides, of->ndim, NULL);
+    launch_array *a = add_array(w, type, NULL, false, of->shape, of->strides, of->ndim, NULL);
     if (!a) return false;
     a->kind = ARG_FACE;
     a->a = of;
@@ -184,10 +192,11 @@ static bool add_face(walk *w, PyObject *o) {
 static bool unsupported_elements(walk *w, PyObject *o) {
     PyErr_Clear();
     PyObject *dt = PyObject_GetAttrString(o, "dtype");
-    PyObject *text = dt ? PyUnicode_FromFormat(" of dtype %S: kernels take arrays of numbers and "
-                                               "bools in the machine's byte order",
-                                               dt)
-                        : NULL;
+    PyObject *text =
+        dt ? PyUnicode_FromFormat(" of dtype %S: kernels take arrays of numbers, bools "
+                                  "and records of them, in the machine's byte order",
+                                  dt)
+           : NULL;
     bool ok = unsupported(w, o, text ? PyUnicode_AsUTF8(text) : ", which kernels do not take");
     Py_XDECREF(dt);
     Py_XDECREF(text);
@@ -198,20 +207,22 @@ static bool unsupported_elements(walk *w, PyObject *o) {
 static bool add_host(walk *w, PyObject *o) {
     Py_buffer view;
     int64_t shape[PY_MAX_NDIM], strides[PY_MAX_NDIM];
-    py_scalar type;
+    py_scalar type = PY_S_NONE;
+    const kernel_record *record = NULL;
     if (PyObject_GetBuffer(o, &view, PyBUF_STRIDES | PyBUF_FORMAT) != 0)
         return unsupported_elements(w, o);
     bool known = !view.suboffsets && kernel_scalar_of_format(view.format, view.itemsize, &type);
+    if (!known && !view.suboffsets) known = (record = kernel_record_of_object(o)) != NULL;
     launch_array *a = NULL;
     if (known && view.ndim <= PY_MAX_NDIM) {
         for (int d = 0; d < view.ndim; d++) {
             shape[d] = view.shape[d];
             strides[d] = view.strides[d];
         }
-        a = add_array(w, type, view.readonly, shape, strides, view.ndim, view.buf);
+        a = add_array(w, type, record, view.readonly, shape, strides, view.ndim, view.buf);
     } else if (known) {
         unsupported(w, o, " of more than 8 dimensions");
-    } else {
+    } else if (!PyErr_Occurred()) {
         unsupported_elements(w, o);
     }
     if (!a) {
@@ -410,7 +421,9 @@ typedef struct matching {
 
 static bool match_array(matching *m) {
     const uint8_t *a = m->own, *b = m->declared;
-    if (m->declared_end - b < 5 || b[0] != PY_SIG_ARRAY || a[1] != b[1] || a[2] != b[2])
+    uint32_t bytes = a[1] == PY_SIG_RECORD ? 7 + a[5] + (a[6] << 8) : 5;
+    if (m->declared_end - b < bytes || b[0] != PY_SIG_ARRAY || a[1] != b[1] || a[2] != b[2] ||
+        memcmp(a + 5, b + 5, bytes - 5) != 0)
         return false;
     bool layout = a[3] == b[3] || b[3] == 'A' || (a[2] <= 1 && a[3] == 'C' && b[3] == 'F');
     if (!layout || (a[4] & PY_ARRAY_READONLY) > (b[4] & PY_ARRAY_READONLY)) return false;
@@ -423,8 +436,8 @@ static bool match_array(matching *m) {
     m->array++;
     m->nto += slots;
     m->from += slots;
-    m->own += 5;
-    m->declared += 5;
+    m->own += bytes;
+    m->declared += bytes;
     return true;
 }
 
@@ -496,16 +509,13 @@ int kernel_args_match(kernel_args *k, const uint8_t *signature, uint32_t bytes, 
 static int ndim_of(const kernel_args *k, const launch_array *a) {
     return k->signature[a->signature + 2];
 }
-static size_t itemsize_of(const kernel_args *k, const launch_array *a) {
-    return py_scalar_bytes((py_scalar)k->signature[a->signature + 1]);
-}
 
 /* The bytes that the array touches; an empty range for an empty array. */
 static void range_of(const kernel_args *k, const launch_array *a, uint64_t *low, uint64_t *high) {
     const uint64_t *slot = k->slots + a->slot;
     int ndim = ndim_of(k, a);
     *low = slot[0];
-    *high = slot[0] + itemsize_of(k, a);
+    *high = slot[0] + (uint64_t)a->itemsize;
     for (int d = 0; d < ndim; d++) {
         int64_t size = (int64_t)slot[1 + d], reach = (int64_t)slot[1 + ndim + d] * (size - 1);
         if (size == 0) {
@@ -532,9 +542,10 @@ static bool conflicts(const kernel_args *k, uint32_t i, const bool *writes) {
 }
 
 static bool misaligned(const kernel_args *k, const launch_array *a) {
-    uint64_t unit = itemsize_of(k, a), bits = k->slots[a->slot];
+    uint64_t unit = (uint64_t)a->itemsize, bits = k->slots[a->slot];
     int ndim = ndim_of(k, a);
     uint8_t type = k->signature[a->signature + 1];
+    if (type == PY_SIG_RECORD) return false; /* fields lie anywhere */
     if (type == PY_S_C64 || type == PY_S_C128) unit /= 2;
     for (int d = 0; d < ndim; d++) {
         uint64_t size = k->slots[a->slot + 1 + (uint32_t)d];
@@ -567,7 +578,7 @@ static int64_t *sizes_of(kernel_args *k, const launch_array *a) {
 /* The dense strides of array a in the layout that its signature says. */
 static void dense_strides(kernel_args *k, const launch_array *a, int64_t *dense) {
     int ndim = ndim_of(k, a);
-    int64_t step = (int64_t)itemsize_of(k, a);
+    int64_t step = a->itemsize;
     for (int i = 0; i < ndim; i++) {
         int axis = k->signature[a->signature + 3] == 'F' ? i : ndim - 1 - i;
         dense[axis] = step;
@@ -578,7 +589,7 @@ static void dense_strides(kernel_args *k, const launch_array *a, int64_t *dense)
 static void move_host(kernel_args *k, const launch_array *a, bool in) {
     int64_t dense[PY_MAX_NDIM];
     dense_strides(k, a, dense);
-    mover m = {ndim_of(k, a), sizes_of(k, a), a->strides, dense, itemsize_of(k, a), in};
+    mover m = {ndim_of(k, a), sizes_of(k, a), a->strides, dense, (size_t)a->itemsize, in};
     move(&m, 0, a->view.buf, a->copy);
 }
 
@@ -603,7 +614,7 @@ static bool not_aligned(const kernel_args *k, const kernel_names *names, const l
     PyErr_Format(PyExc_ValueError,
                  "kernel %s: %s: the memory of the device array is not aligned to its %d-byte "
                  "elements",
-                 names->kernel, text, (int)itemsize_of(k, a));
+                 names->kernel, text, (int)a->itemsize);
     return false;
 }
 

@@ -32,7 +32,7 @@ static bool freeze_constants(kernel_typed *t) {
     t->constant_slots = calloc(n + 1, sizeof *t->constant_slots);
     for (uint32_t i = 0; t->constants && t->constant_slots && i < n; i++) {
         const py_entity *c = t->kernel->constants[i];
-        int64_t low = 0, high = (int64_t)py_scalar_bytes(c->type), bytes = high;
+        int64_t low = 0, high = (int64_t)py_entity_bytes(c), bytes = high;
         for (int d = 0; d < c->ndim; d++) {
             bytes *= c->shape[d];
             int64_t reach = c->strides[d] * (c->shape[d] - 1);

@@ -226,11 +226,21 @@ static int as_tuple(PyObject *o, const char *name, int depth, kernel_host *owner
     return done_or_failed(keep(owner, o));
 }
 
+/* The record type of a dtype or array, or of a numba type. */
+static bool take_record(PyObject *o, kernel_host *owner, py_entity *out) {
+    const kernel_record *r = kernel_record_of_object(o);
+    if (!r) return false;
+    out->record = py_record_parse(&owner->mem, (uint8_t *)PyBytes_AS_STRING(r->text),
+                                  (uint32_t)PyBytes_GET_SIZE(r->text));
+    if (!out->record) PyErr_NoMemory();
+    return out->record != NULL;
+}
+
 /* The array's own memory: who compiles the kernel copies it (kernel_launch.c). */
 static int as_array(PyObject *o, kernel_host *owner, py_entity *out) {
     if (!is_instance(o, "ndarray")) return 0;
     out->type = scalar_of_array(o);
-    if (out->type == PY_S_NONE) return 0;
+    if (out->type == PY_S_NONE && !take_record(o, owner, out)) return PyErr_Occurred() ? -1 : 0;
     Py_buffer view;
     if (!keep(owner, o) || PyObject_GetBuffer(o, &view, PyBUF_STRIDED_RO) < 0) return -1;
     bool fits = view.ndim <= PY_MAX_NDIM;
@@ -272,7 +282,8 @@ static int as_marked(PyObject *o, kernel_host *owner, py_entity *out) {
     Py_XDECREF(mark);
     out->kind = PY_ENTITY_TYPE;
     out->type = s > PY_S_NONE && s < PY_SCALAR_COUNT ? (py_scalar)s : PY_S_NONE;
-    return out->type != PY_S_NONE;
+    if (out->type == PY_S_NONE && take_record(o, owner, out)) return 1;
+    return PyErr_Occurred() ? -1 : out->type != PY_S_NONE;
 }
 
 /* A function or class of a program's own; in a namespace without __name__ (exec) such a one says that
@@ -322,6 +333,8 @@ static int as_type(PyObject *o, kernel_host *owner, py_entity *out) {
         out->type = scalar_of_dtype(o);
     }
     out->kind = PY_ENTITY_TYPE;
+    if (out->type == PY_S_NONE && !PyType_Check(o) && take_record(o, owner, out)) return 1;
+    if (PyErr_Occurred()) return -1;
     if (PyType_Check(o)) out->name = keep_text(owner, ((PyTypeObject *)o)->tp_name);
     return out->type != PY_S_NONE;
 }

@@ -4,14 +4,15 @@
 
 #include "binding/kernel.h"
 
-enum { MAX_SIGNATURE_BYTES = 512, MAX_SLOTS = 640, MAX_LAUNCH_ARRAYS = 64 };
+enum { MAX_SIGNATURE_BYTES = 2048, MAX_SLOTS = 640, MAX_LAUNCH_ARRAYS = 64 };
 
 /* An array among the arguments (possibly inside a tuple). */
 typedef struct launch_array {
     enum { ARG_DEVICE, ARG_FACE, ARG_HOST } kind;
-    int argument;        /* number of the argument */
-    uint32_t slot;       /* its address; sizes and strides follow */
-    uint32_t signature;  /* where its 'A' stands */
+    int argument;       /* number of the argument */
+    uint32_t slot;      /* its address; sizes and strides follow */
+    uint32_t signature; /* where its 'A' stands */
+    int64_t itemsize;
     device_array *owned; /* DEVICE: what holds the memory when the argument itself does not */
     array *a;            /* FACE: borrowed from the argument */
     storage *store;      /* DEVICE, FACE: its version grows with a write */

@@ -274,19 +274,31 @@ static bool read_array(py_ctx *c, reader *r, const char *name, py_val *out) {
     char layout = (char)r->at[2];
     bool readonly = r->at[3] & PY_ARRAY_READONLY;
     r->at += 4;
-    if (s <= PY_S_NONE || s >= PY_SCALAR_COUNT || ndim > PY_MAX_NDIM)
+    const py_record *record = NULL;
+    if (s == (py_scalar)PY_SIG_RECORD && r->end - r->at >= 2) {
+        uint32_t n = r->at[0] | (uint32_t)r->at[1] << 8;
+        r->at += 2;
+        if (n <= (size_t)(r->end - r->at)) record = py_record_parse(c->mem, r->at, n);
+        if (record != NULL) r->at += n;
+        s = PY_S_NONE;
+    }
+    if ((record == NULL && s <= PY_S_NONE) || s >= PY_SCALAR_COUNT || ndim > PY_MAX_NDIM)
         return py_fail(c, NULL, "bad signature");
     ir_value *sizes[PY_MAX_NDIM], *strides[PY_MAX_NDIM];
     ir_value *ptr = add_slot(c, IR_PTR_GLOBAL, name);
     for (int i = 0; i < ndim; i++) sizes[i] = add_slot(c, IR_I64, NULL);
     for (int i = 0; i < ndim; i++) strides[i] = add_slot(c, IR_I64, NULL);
+    const py_type *t = py_type_array(c, s, record, ndim, layout, IR_PTR_GLOBAL, readonly);
     int inner = layout == 'C' ? ndim - 1 : layout == 'F' ? 0 : -1;
     if (inner >= 0 && ndim > 0) /* known, and so is that it is linear in the index */
-        strides[inner] = py_emit_int(c, IR_I64, (int64_t)py_scalar_bytes(s));
+        strides[inner] = py_emit_int(c, IR_I64, py_element_bytes(t));
     py_origin *o = PY_NEW(c, py_origin, 1);
     *o = (py_origin){.name = name, .parameter = (int32_t)r->argument};
-    *out = py_array_val(c, py_type_array(c, s, ndim, layout, IR_PTR_GLOBAL, readonly), ptr, sizes,
-                        strides, o);
+    *out = py_array_val(c, t, ptr, sizes, strides, o);
+    if (record != NULL && ndim == 0) {
+        py_val array = *out;
+        *out = py_val_record(c, &array, NULL, 0);
+    }
     return true;
 }
 

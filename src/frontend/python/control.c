@@ -296,7 +296,12 @@ static bool do_aug_assign(py_ctx *c, const py_node *n) {
         if (!py_get_item(c, t, &of, &index, &old) || !py_expr(c, n->b, &value)) return false;
         return py_binary(c, n, n->op, &old, &value, &sum) && py_set_item(c, t, &of, &index, &sum);
     }
-    if (t->kind != PY_NAME) return py_fail(c, t, "an attribute cannot be assigned in a kernel");
+    if (t->kind == PY_ATTRIBUTE) {
+        py_val of;
+        if (!py_expr(c, t->a, &of) || !py_get_attribute(c, t, &of, &old)) return false;
+        return py_expr(c, n->b, &value) && py_binary(c, n, n->op, &old, &value, &sum) &&
+               py_set_attribute(c, t, &of, &sum);
+    }
     if (!py_expr(c, t, &old) || !py_expr(c, n->b, &value)) return false;
     return py_binary(c, n, n->op, &old, &value, &sum) && py_assign(c, t, &sum);
 }

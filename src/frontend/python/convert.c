@@ -124,8 +124,15 @@ bool py_convert(py_ctx *c, const py_node *at, const py_val *v, const py_type *to
         py_names_equal(v->type->names, to->names))
         return convert_tuple(c, at, v, to, out);
     if (v->type->kind == to->kind && to->kind == TY_ARRAY && v->type->scalar == to->scalar &&
-        v->type->ndim == to->ndim && v->type->space == to->space) {
+        v->type->ndim == to->ndim && v->type->space == to->space &&
+        py_record_equal(v->type->record, to->record)) {
         out->type = to;
+        return true;
+    }
+    if (v->type->kind == to->kind && to->kind == TY_RECORD && v->type->ndim == to->ndim &&
+        py_record_equal(v->type->items[0]->record, to->items[0]->record)) {
+        out->type = to; /* the array's layout is another */
+        out->items = NULL;
         return true;
     }
     if (v->type->kind == to->kind && to->kind == TY_RANGE) {

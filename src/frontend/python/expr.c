@@ -111,20 +111,37 @@ static bool scalar_attribute(py_ctx *c, const py_node *n, const py_val *of, py_v
     return true;
 }
 
-static bool attribute(py_ctx *c, const py_node *n, py_val *out) {
-    py_val of;
+bool py_get_attribute(py_ctx *c, const py_node *n, const py_val *of, py_val *out) {
     bool found = false;
-    if (!py_expr(c, n->a, &of)) return false;
-    if (of.type->kind == TY_ENTITY) return entity_attribute(c, n, of.type->entity, out);
-    if (of.type->kind == TY_ARRAY) {
-        if (!py_array_attribute(c, n, &of, n->name, out, &found)) return false;
-    } else if (of.type->kind == TY_SCALAR) {
-        if (!scalar_attribute(c, n, &of, out, &found)) return false;
-    } else if (of.type->kind == TY_TUPLE) {
-        found = py_named_attribute(&of, n->name, out);
+    switch ((py_type_kind)of->type->kind) {
+    case TY_ENTITY: return entity_attribute(c, n, of->type->entity, out);
+    case TY_RECORD: return py_record_get(c, n, of, n->name, out);
+    case TY_TUPLE: found = py_named_attribute(of, n->name, out); break;
+    case TY_ARRAY:
+        if (!py_array_attribute(c, n, of, n->name, out, &found)) return false;
+        break;
+    case TY_SCALAR:
+        if (!scalar_attribute(c, n, of, out, &found)) return false;
+        break;
+    default: break;
     }
     if (found) return true;
-    return py_fail(c, n, "%s has no attribute '%s' in a kernel", py_type_text(c, of.type), n->name);
+    return py_fail(c, n, "%s has no attribute '%s' in a kernel", py_type_text(c, of->type),
+                   n->name);
+}
+
+bool py_set_attribute(py_ctx *c, const py_node *n, const py_val *of, const py_val *val) {
+    if (of->type->kind == TY_RECORD) return py_record_set(c, n, of, n->name, val);
+    const char *instead = of->type->kind == TY_TUPLE   ? ": make a new one"
+                          : of->type->kind == TY_ARRAY ? ": assign to elements"
+                                                       : "";
+    return py_fail(c, n, "the attribute '%s' of %s cannot be assigned in a kernel%s", n->name,
+                   py_type_text(c, of->type), instead);
+}
+
+static bool attribute(py_ctx *c, const py_node *n, py_val *out) {
+    py_val of;
+    return py_expr(c, n->a, &of) && py_get_attribute(c, n, &of, out);
 }
 
 /* ---- conditionals ---- */
@@ -426,6 +443,8 @@ static bool call_function(py_ctx *c, const py_node *n, const py_entity *e, py_ca
 
 /* Python's own constructors keep some types (Numba): int of an integer, float of a float. */
 static bool call_type(py_ctx *c, const py_node *n, const py_entity *e, py_call *x, py_val *out) {
+    if (e->record != NULL)
+        return py_fail(c, n, "a record cannot be made in a kernel: use an element of an array");
     py_scalar to = e->type, part = py_scalar_part(to);
     const char *text = e->name != NULL ? e->name : py_scalar_name(to);
     if (x->nkeywords > 0 || x->nargs > (py_scalar_is_complex(to) ? 2u : 1u))
@@ -545,6 +564,9 @@ bool py_assign(py_ctx *c, const py_node *target, const py_val *val) {
         if (!py_expr(c, target->a, &of) || !py_expr(c, target->b, &index)) return false;
         value = py_val_present(val);
         return py_set_item(c, target, &of, &index, &value);
+    case PY_ATTRIBUTE:
+        value = py_val_present(val);
+        return py_expr(c, target->a, &of) && py_set_attribute(c, target, &of, &value);
     default: return py_fail(c, target, "a kernel cannot assign to this");
     }
 }

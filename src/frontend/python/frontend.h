@@ -40,6 +40,7 @@ size_t py_scalar_bytes(py_scalar s);     /* in memory */
  *   scalar          the py_scalar
  *   array           'A' py_scalar ndim layout flags   layout: 'C', 'F' or 'A' (any strides);
  *                                                     flags: 1 read-only
+ *     of records  'A' 'R' ndim layout flags, the record's description and before it its length as u16
  *   tuple           'T' count, then the elements
  *   named tuple     'M' count, the class's name and those of the items (each ends with 0), the elements
  *   None            'N'
@@ -58,10 +59,32 @@ enum {
     PY_SIG_ARRAY = 'A',
     PY_SIG_TUPLE = 'T',
     PY_SIG_NAMED = 'M',
+    PY_SIG_RECORD = 'R',
     PY_SIG_NONE = 'N',
     PY_SIG_DEFAULT = 'D'
 };
 enum { PY_ARRAY_READONLY = 1 };
+
+/* ---- record types (NumPy's structured dtypes) ----
+ * Description: size u32, number of fields u16, then per field its name (ends with 0), offset u32, ndim u8,
+ * ndim sizes u32, and its py_scalar, or 'R' and a description. Numbers are little-endian.
+ */
+typedef struct py_record py_record;
+typedef struct py_field {
+    const char *name;
+    uint32_t offset;
+    py_scalar type;          /* NONE: a record */
+    const py_record *record; /* else NULL */
+    int ndim;                /* of a field that is an array */
+    int64_t shape[PY_MAX_NDIM];
+} py_field;
+struct py_record {
+    const uint8_t *text; /* the description */
+    uint32_t bytes, size, count;
+    const py_field *fields;
+};
+/* NULL: no memory, or no description. */
+const py_record *py_record_parse(arena *mem, const uint8_t *text, uint32_t bytes);
 
 /* ---- what names mean: the host's answers ---- */
 
@@ -69,7 +92,7 @@ typedef enum py_entity_kind {
     PY_ENTITY_CONSTANT,  /* value */
     PY_ENTITY_TUPLE,     /* count entities in items */
     PY_ENTITY_ARRAY,     /* a NumPy array of the module or closure: read-only constant data */
-    PY_ENTITY_TYPE,      /* a scalar type: np.float32, numba.int32, int, float, bool, complex */
+    PY_ENTITY_TYPE,      /* a scalar type (np.float32, numba.int32, int, ...), or a record type */
     PY_ENTITY_INTRINSIC, /* name: "math.sin", "cuda.grid", "numpy.sqrt", "builtins.range", ... */
     PY_ENTITY_FUNCTION,  /* a Python function or device function: handle */
     PY_ENTITY_MODULE,    /* handle; attributes are asked with `attribute` */
@@ -93,7 +116,8 @@ struct py_entity {
         name; /* INTRINSIC, OBJECT, MODULE, EXCEPTION, FUNCTION: for lookup and errors; in the arena */
     py_scalar
         type; /* TYPE; ARRAY: element type; CONSTANT: NumPy scalars are strongly typed, else NONE */
-    py_constant value; /* CONSTANT */
+    const py_record *record; /* TYPE, ARRAY with type NONE */
+    py_constant value;       /* CONSTANT */
     py_entity *items;
     uint32_t count;
     const py_names *names; /* NAMED; TUPLE: of a named class, or NULL */
@@ -103,6 +127,11 @@ struct py_entity {
     int64_t shape[PY_MAX_NDIM], strides[PY_MAX_NDIM];
     const void *data;
 };
+
+/* Bytes of an element of an array, or of a value of a TYPE. */
+static inline size_t py_entity_bytes(const py_entity *e) {
+    return e->record != NULL ? e->record->size : py_scalar_bytes(e->type);
+}
 
 typedef struct py_function {
     const char *name, *file;

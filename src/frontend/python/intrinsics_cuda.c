@@ -48,15 +48,15 @@ bool cuda_grid(py_ctx *c, py_call *x, py_val *out) {
 
 /* ---- memory ---- */
 
-static bool type_argument(py_ctx *c, py_call *x, const py_val *v, py_scalar *out) {
+static bool type_argument(py_ctx *c, py_call *x, const py_val *v, py_entity *out) {
     if (v->type->kind == TY_ENTITY && v->type->entity->kind == PY_ENTITY_TYPE) {
-        *out = v->type->entity->type;
+        *out = *v->type->entity;
         return true;
     }
     if (v->type->kind == TY_STRING && v->is_const) {
         for (int s = PY_S_BOOL; s < PY_SCALAR_COUNT; s++)
             if (strcmp(py_scalar_name((py_scalar)s), v->value.text) == 0) {
-                *out = (py_scalar)s;
+                *out = (py_entity){.kind = PY_ENTITY_TYPE, .type = (py_scalar)s};
                 return true;
             }
     }
@@ -65,13 +65,13 @@ static bool type_argument(py_ctx *c, py_call *x, const py_val *v, py_scalar *out
 }
 
 bool cuda_array(py_ctx *c, py_call *x, py_val *out) {
-    py_scalar type = PY_S_NONE;
+    py_entity type;
     if (!py_check_arguments(c, x, 2, 3, "shape dtype alignment")) return false;
     py_val *shape = py_argument(x, 0, "shape"), *dt = py_argument(x, 1, "dtype");
     if (shape == NULL || dt == NULL)
         return py_fail(c, x->node, "%s takes a shape and a dtype", x->name);
     return type_argument(c, x, dt, &type) &&
-           py_array_alloc(c, x->node, shape, type, (ir_type)x->extra, out);
+           py_array_alloc(c, x->node, shape, &type, (ir_type)x->extra, out);
 }
 
 bool cuda_const_array(py_ctx *c, py_call *x, py_val *out) {
@@ -327,6 +327,8 @@ static bool check_atomic_array(py_ctx *c, py_call *x, const py_val *of, py_scala
         return py_fail(c, x->node, "%s: the first argument must be an array, not %s", x->name,
                        py_type_text(c, of->type));
     *s = of->type->scalar;
+    if (of->type->record != NULL)
+        return py_fail(c, x->node, "%s works on a field of records: give its array, a.x", x->name);
     if (py_scalar_bytes(*s) < 4 || py_scalar_is_complex(*s))
         return py_fail(c, x->node, "%s works on arrays of 32- and 64-bit numbers, not %s", x->name,
                        py_scalar_name(*s));

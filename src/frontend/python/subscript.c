@@ -155,7 +155,7 @@ static void access(py_ctx *c, const py_node *at, const py_val *of, const py_val 
     ir_type types[2] = {py_scalar_ir(s), py_scalar_ir(s)};
     ir_value *x[PY_MAX_NDIM], *wrapped[PY_MAX_NDIM], *v[2] = {0}, *w[2] = {0}, *zero[2];
     for (uint32_t i = 0; i < n; i++) x[i] = py_slot(&index[i], 0);
-    if (!c->options->bounds) {
+    if (!c->options->bounds || n == 0) {
         wrap(c, of, index, n, wrapped);
         ir_value *p = address_of(c, of, wrapped, n);
         if (values != NULL)
@@ -348,8 +348,8 @@ static bool get_view(py_ctx *c, const py_node *at, const py_val *of, const parts
     if (ok != NULL)
         for (int i = 0; i < w.ndim; i++)
             w.sizes[i] = py_emit_select(c, ok, w.sizes[i], py_emit_zero(c, IR_I64));
-    const py_type *t =
-        py_type_array(c, of->type->scalar, w.ndim, w.layout, of->type->space, of->type->readonly);
+    const py_type *t = py_type_array(c, of->type->scalar, of->type->record, w.ndim, w.layout,
+                                     of->type->space, of->type->readonly);
     py_origin *o = PY_NEW(c, py_origin, 1);
     *o = (py_origin){.name = name_of(at, of),
                      .parameter = of->origin != NULL ? of->origin->parameter : -1};
@@ -358,16 +358,30 @@ static bool get_view(py_ctx *c, const py_node *at, const py_val *of, const parts
     return true;
 }
 
+static bool is_name(const py_val *index) {
+    return index->type->kind == TY_STRING && index->value.kind == PY_VALUE_STRING;
+}
+
 bool py_get_item(py_ctx *c, const py_node *at, const py_val *of, const py_val *index, py_val *out) {
     parts p;
     if (of->type->kind == TY_TUPLE) return py_get_tuple_item(c, at, of, index, out);
+    if (of->type->kind == TY_RECORD && is_name(index))
+        return py_record_get(c, at, of, index->value.text, out);
     if (of->type->kind == TY_ENTITY && of->type->entity->kind == PY_ENTITY_FUNCTION)
         return py_fail(c, at, "a kernel cannot launch kernels: call %s(...) as a function",
                        of->type->entity->name);
     if (of->type->kind != TY_ARRAY)
         return py_fail(c, at, "%s has no elements to index", py_type_text(c, of->type));
+    if (of->type->record != NULL && is_name(index)) {
+        if (py_array_field(c, of, index->value.text, out)) return true;
+        return py_fail(c, at, "%s has no field '%s'", py_type_text(c, of->type), index->value.text);
+    }
     if (!take_apart(c, at, of, index, &p)) return false;
-    if (p.all_integers && p.n == of->type->ndim) return get_element(c, at, of, &p, out);
+    if (p.all_integers && p.n == of->type->ndim) {
+        if (of->type->record == NULL) return get_element(c, at, of, &p, out);
+        *out = py_val_record(c, of, p.item, p.n);
+        return true;
+    }
     return get_view(c, at, of, &p, out);
 }
 
@@ -413,9 +427,17 @@ bool py_set_item(py_ctx *c, const py_node *at, const py_val *of, const py_val *i
                  const py_val *value) {
     parts p;
     if (of->type->kind == TY_TUPLE) return py_fail(c, at, "a tuple's items cannot be assigned");
+    if (of->type->kind == TY_RECORD && is_name(index))
+        return py_record_set(c, at, of, index->value.text, value);
     if (of->type->kind != TY_ARRAY)
         return py_fail(c, at, "%s has no elements to assign", py_type_text(c, of->type));
     if (!take_apart(c, at, of, index, &p) || !may_write(c, at, of)) return false;
+    if (of->type->record != NULL) {
+        if (!p.all_integers || p.n != of->type->ndim)
+            return py_fail(c, at, "records are assigned one by one, or by their fields");
+        py_val r = py_val_record(c, of, p.item, p.n);
+        return py_record_assign(c, at, &r, value);
+    }
     if (p.all_integers && p.n == of->type->ndim) {
         py_val v;
         if (value->type->kind == TY_ARRAY)
@@ -480,14 +502,15 @@ static py_val transposed(py_ctx *c, const py_val *of) {
         for (int i = 0; i < t->ndim; i++) o->shape[i] = of->origin->shape[t->ndim - 1 - i];
     }
     if (t->ndim < 2) return *of;
-    return py_array_val(c, py_type_array(c, t->scalar, t->ndim, layout, t->space, t->readonly),
-                        py_array_ptr(of), sizes, strides, o);
+    return py_array_val(
+        c, py_type_array(c, t->scalar, t->record, t->ndim, layout, t->space, t->readonly),
+        py_array_ptr(of), sizes, strides, o);
 }
 
 bool py_array_attribute(py_ctx *c, const py_node *at, const py_val *of, const char *name,
                         py_val *out, bool *found) {
     *found = true;
-    int64_t item = (int64_t)py_scalar_bytes(of->type->scalar);
+    int64_t item = py_element_bytes(of->type);
     if (strcmp(name, "shape") == 0) {
         *out = shape_like(c, of, false);
     } else if (strcmp(name, "strides") == 0) {
@@ -504,10 +527,11 @@ bool py_array_attribute(py_ctx *c, const py_node *at, const py_val *of, const ch
         *out = transposed(c, of);
     } else if (strcmp(name, "dtype") == 0) {
         py_entity *e = PY_NEW(c, py_entity, 1);
-        *e = (py_entity){.kind = PY_ENTITY_TYPE, .type = of->type->scalar};
+        *e = (py_entity){
+            .kind = PY_ENTITY_TYPE, .type = of->type->scalar, .record = of->type->record};
         *out = py_val_entity(c, e);
     } else {
-        *found = false;
+        *found = of->type->record != NULL && py_array_field(c, of, name, out);
     }
     return true;
 }
@@ -539,7 +563,7 @@ static py_val static_array(py_ctx *c, const py_type *t, ir_value *ptr, const int
     ir_value *sizes[PY_MAX_NDIM], *strides[PY_MAX_NDIM];
     py_origin *o = PY_NEW(c, py_origin, 1);
     *o = (py_origin){.name = name, .parameter = -1, .is_static = true};
-    int64_t stride = (int64_t)py_scalar_bytes(t->scalar);
+    int64_t stride = py_element_bytes(t);
     for (int i = t->ndim; i-- > 0;) {
         o->shape[i] = shape[i];
         sizes[i] = py_emit_int(c, IR_I64, shape[i]);
@@ -549,16 +573,16 @@ static py_val static_array(py_ctx *c, const py_type *t, ir_value *ptr, const int
     return py_array_val(c, t, ptr, sizes, strides, o);
 }
 
-bool py_array_alloc(py_ctx *c, const py_node *at, const py_val *shape, py_scalar type,
+bool py_array_alloc(py_ctx *c, const py_node *at, const py_val *shape, const py_entity *type,
                     ir_type space, py_val *out) {
-    int64_t sizes[PY_MAX_NDIM], count = 1, item = (int64_t)py_scalar_bytes(type);
+    int64_t sizes[PY_MAX_NDIM], count = 1, item = (int64_t)py_entity_bytes(type);
     int ndim = 0;
     if (!constant_shape(c, at, shape, sizes, &ndim)) return false;
     for (int i = 0; i < ndim; i++)
         if (__builtin_mul_overflow(count, sizes[i], &count) || count > (1ll << 30))
             return py_fail(c, at, "the array is too large: at most 1 GiB of %s memory",
                            space == IR_PTR_SHARED ? "shared" : "local");
-    const py_type *t = py_type_array(c, type, ndim, 'C', space, false);
+    const py_type *t = py_type_array(c, type->type, type->record, ndim, 'C', space, false);
     if (space == IR_PTR_SHARED && ndim == 1 && count == 0) {
         c->want_dynamic = true;
         ir_value *n = py_emit_binary(c, IR_DIV_U, c->dynamic_bytes, py_emit_int(c, IR_I64, item));
@@ -590,7 +614,7 @@ bool py_array_constant(py_ctx *c, const py_node *at, const py_entity *e, py_val 
             return py_fail(c, at, "more than %d constant arrays in a kernel", MOST);
         c->constants[c->nconstants++] = e;
     }
-    const py_type *t = py_type_array(c, e->type, e->ndim, 'A', IR_PTR_GLOBAL, true);
+    const py_type *t = py_type_array(c, e->type, e->record, e->ndim, 'A', IR_PTR_GLOBAL, true);
     py_val a = static_array(c, t, c->emit ? c->constant_addresses[k] : NULL, e->shape, e->name);
     for (int i = 0; i < e->ndim && c->emit; i++)
         a.v[1 + e->ndim + i] = py_emit_int(c, IR_I64, e->strides[i]);

@@ -40,13 +40,15 @@ bool py_type_equal(const py_type *a, const py_type *b) {
         return false;
     if (a->kind == TY_ENTITY) {
         const py_entity *x = a->entity, *y = b->entity;
-        if (x->kind != y->kind || x->handle != y->handle || x->type != y->type) return false;
+        if (x->kind != y->kind || x->handle != y->handle || x->type != y->type ||
+            !py_record_equal(x->record, y->record))
+            return false;
         if (x->kind == PY_ENTITY_INTRINSIC) return strcmp(x->name, y->name) == 0;
         return x == y || x->handle != NULL || x->kind == PY_ENTITY_TYPE;
     }
     for (uint32_t i = 0; i < a->count; i++)
         if (!py_type_equal(a->items[i], b->items[i])) return false;
-    return py_names_equal(a->names, b->names);
+    return py_names_equal(a->names, b->names) && py_record_equal(a->record, b->record);
 }
 
 uint32_t py_type_slots(const py_type *t) {
@@ -54,6 +56,7 @@ uint32_t py_type_slots(const py_type *t) {
     switch ((py_type_kind)t->kind) {
     case TY_SCALAR: return py_scalar_is_complex(t->scalar) ? 2 : 1;
     case TY_ARRAY: return 1 + 2u * t->ndim;
+    case TY_RECORD: return py_type_slots(t->items[0]) + t->ndim;
     case TY_RANGE:
     case TY_SLICE: return 3;
     case TY_TUPLE:
@@ -70,6 +73,7 @@ ir_type py_type_slot(const py_type *t, uint32_t i) {
     case TY_SCALAR:
     case TY_RANGE: return py_scalar_ir(t->scalar);
     case TY_ARRAY: return i == 0 ? t->space : IR_I64;
+    case TY_RECORD: return i == 0 ? t->items[0]->space : IR_I64;
     case TY_TUPLE:
     case TY_ZIP:
         for (uint32_t k = 0; k < t->count; k++) {
@@ -83,15 +87,23 @@ ir_type py_type_slot(const py_type *t, uint32_t i) {
     }
 }
 
+static void print_element(strbuf *b, const py_type *t) {
+    strbuf_puts(b, t->record != NULL ? "record(" : py_scalar_name(t->scalar));
+    for (uint32_t i = 0; t->record != NULL && i < t->record->count; i++)
+        strbuf_printf(b, "%s%s", t->record->fields[i].name, i + 1 < t->record->count ? ", " : ")");
+}
+
 static void print_type(strbuf *b, const py_type *t) {
     switch ((py_type_kind)t->kind) {
     case TY_UNKNOWN: strbuf_puts(b, "undefined"); break;
     case TY_NONE: strbuf_puts(b, "None"); break;
     case TY_SCALAR: strbuf_puts(b, py_scalar_name(t->scalar)); break;
     case TY_ARRAY:
-        strbuf_printf(b, "array(%s, %dd, %c%s)", py_scalar_name(t->scalar), t->ndim, t->layout,
-                      t->readonly ? ", readonly" : "");
+        strbuf_puts(b, "array(");
+        print_element(b, t);
+        strbuf_printf(b, ", %dd, %c%s)", t->ndim, t->layout, t->readonly ? ", readonly" : "");
         break;
+    case TY_RECORD: print_element(b, t->items[0]); break;
     case TY_TUPLE:
         if (t->names != NULL && t->names->element != PY_S_NONE) {
             strbuf_puts(b, t->names->name);
@@ -119,7 +131,7 @@ static void print_type(strbuf *b, const py_type *t) {
         _Static_assert(sizeof what / sizeof *what == PY_ENTITY_OBJECT + 1, "a word per kind");
         strbuf_puts(b, what[t->entity->kind]);
         if (t->entity->kind == PY_ENTITY_TYPE)
-            strbuf_printf(b, " %s", py_scalar_name(t->entity->type));
+            strbuf_printf(b, " %s", t->entity->record ? "record" : py_scalar_name(t->entity->type));
         else if (t->entity->name != NULL)
             strbuf_printf(b, " %s", t->entity->name);
         break;
@@ -205,6 +217,13 @@ const py_type *py_type_unify(py_ctx *c, const py_type *a, const py_type *b) {
     if (a->kind != b->kind) return NULL;
     if (a->kind == TY_SCALAR) return py_type_scalar(py_scalar_unify(a->scalar, b->scalar));
     if (a->kind == TY_TUPLE) return unify_tuples(c, a, b);
+    if (a->kind == TY_RECORD && a->ndim == b->ndim) {
+        const py_type **of = PY_NEW(c, const py_type *, 1);
+        of[0] = py_type_unify(c, a->items[0], b->items[0]);
+        py_type *t = PY_NEW(c, py_type, 1);
+        *t = (py_type){.kind = TY_RECORD, .ndim = a->ndim, .count = 1, .items = of};
+        return of[0] != NULL ? t : NULL;
+    }
     if (a->kind == TY_RANGE) {
         py_scalar s = py_scalar_unify(a->scalar, b->scalar);
         if (!py_scalar_is_int(s)) return NULL;
@@ -213,17 +232,19 @@ const py_type *py_type_unify(py_ctx *c, const py_type *a, const py_type *b) {
         return t;
     }
     if (a->kind == TY_ARRAY && a->scalar == b->scalar && a->ndim == b->ndim &&
-        a->space == b->space) /* layouts differ: any strides */
-        return py_type_array(c, a->scalar, a->ndim, a->layout == b->layout ? a->layout : 'A',
-                             a->space, a->readonly || b->readonly);
+        a->space == b->space && py_record_equal(a->record, b->record)) /* layouts differ: any */
+        return py_type_array(c, a->scalar, a->record, a->ndim,
+                             a->layout == b->layout ? a->layout : 'A', a->space,
+                             a->readonly || b->readonly);
     return NULL;
 }
 
-const py_type *py_type_array(py_ctx *c, py_scalar s, int ndim, char layout, ir_type space,
-                             bool readonly) {
+const py_type *py_type_array(py_ctx *c, py_scalar s, const py_record *record, int ndim, char layout,
+                             ir_type space, bool readonly) {
     py_type *t = PY_NEW(c, py_type, 1);
     *t = (py_type){.kind = TY_ARRAY,
                    .scalar = s,
+                   .record = record,
                    .ndim = (uint8_t)ndim,
                    .layout = layout,
                    .space = space,

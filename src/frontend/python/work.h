@@ -10,6 +10,7 @@
  *   control.c     statements                  expr.c       expressions, names, calls
  *   merge.c       variables where ways meet   tuple.c      items of tuples
  *   iterate.c     what for goes over          named.c      named tuples, vector types
+ *   record.c      elements of structured types
  *   intrinsics.def + intrinsics_*.c           what can be called
  *
  * Functions returning bool have reported the error (py_fail) when they return false.
@@ -27,6 +28,7 @@ typedef enum py_type_kind {
     TY_SCALAR,
     TY_ARRAY,
     TY_TUPLE,
+    TY_RECORD,   /* slots: an array of records (items[0]), an index into it (ndim of them) */
     TY_RANGE,    /* slots: start, stop, step */
     TY_ZIP,      /* items: iterables; of enumerate: a range and an iterable */
     TY_SLICE,    /* slots: start, stop, step as i64; which are given: `given` */
@@ -39,7 +41,7 @@ typedef enum py_type_kind {
 typedef struct py_type py_type;
 struct py_type {
     uint8_t kind;
-    uint8_t scalar; /* py_scalar: SCALAR; ARRAY: element; RANGE: counter */
+    uint8_t scalar; /* py_scalar: SCALAR; ARRAY: element, NONE: record; RANGE: counter */
     uint8_t ndim;
     char layout;    /* ARRAY: C, F, A */
     bool readonly;  /* ARRAY */
@@ -48,7 +50,8 @@ struct py_type {
     uint32_t count; /* TUPLE, ZIP, OPTIONAL, MIXED */
     const py_type *const *items;
     const py_entity *entity;
-    const py_names *names; /* TUPLE: its items have names, or NULL */
+    const py_names *names;   /* TUPLE: its items have names, or NULL */
+    const py_record *record; /* ARRAY: of such elements, or NULL */
 };
 extern const py_type py_type_unknown, py_type_none, py_type_string;
 const py_type *py_type_scalar(py_scalar s);
@@ -179,8 +182,11 @@ ir_type py_type_slot(const py_type *t, uint32_t i); /* IR type of slot i */
 const char *py_type_text(py_ctx *c, const py_type *t);
 /* The type of a variable assigned both; NULL: none. */
 const py_type *py_type_unify(py_ctx *c, const py_type *a, const py_type *b);
-const py_type *py_type_array(py_ctx *c, py_scalar s, int ndim, char layout, ir_type space,
-                             bool readonly);
+const py_type *py_type_array(py_ctx *c, py_scalar s, const py_record *record, int ndim, char layout,
+                             ir_type space, bool readonly);
+static inline int64_t py_element_bytes(const py_type *t) {
+    return t->record != NULL ? t->record->size : (int64_t)py_scalar_bytes(t->scalar);
+}
 const py_type *py_type_tuple(py_ctx *c, const py_type *const *items, uint32_t count, uint8_t kind);
 const py_type *py_type_entity(py_ctx *c, const py_entity *e);
 static inline bool py_scalar_is_int(py_scalar s) { return s >= PY_S_I8 && s <= PY_S_U64; }
@@ -273,7 +279,7 @@ py_val py_array_val(py_ctx *c, const py_type *t, ir_value *ptr, ir_value **sizes
 bool py_array_attribute(py_ctx *c, const py_node *at, const py_val *of, const char *name,
                         py_val *out, bool *found);
 /* A new array of shared or local memory (bytes > 0), or of dynamic shared memory. */
-bool py_array_alloc(py_ctx *c, const py_node *at, const py_val *shape, py_scalar type,
+bool py_array_alloc(py_ctx *c, const py_node *at, const py_val *shape, const py_entity *type,
                     ir_type space, py_val *out);
 bool py_array_constant(py_ctx *c, const py_node *at, const py_entity *e, py_val *out);
 static inline ir_value *py_array_ptr(const py_val *a) { return py_slot(a, 0); }
@@ -283,6 +289,16 @@ static inline ir_value *py_array_size(const py_val *a, int axis) {
 static inline ir_value *py_array_stride(const py_val *a, int axis) {
     return a->v ? a->v[1 + a->type->ndim + axis] : NULL;
 }
+
+/* ---- record.c ---- */
+bool py_record_equal(const py_record *a, const py_record *b);
+py_val py_val_record(py_ctx *c, const py_val *array, const py_val *index, uint32_t n);
+/* The array of one field of the records; false: no such field. */
+bool py_array_field(py_ctx *c, const py_val *of, const char *name, py_val *out);
+bool py_record_get(py_ctx *c, const py_node *at, const py_val *r, const char *name, py_val *out);
+bool py_record_set(py_ctx *c, const py_node *at, const py_val *r, const char *name,
+                   const py_val *value);
+bool py_record_assign(py_ctx *c, const py_node *at, const py_val *r, const py_val *value);
 
 /* ---- named.c ---- */
 typedef struct py_call py_call;
@@ -296,6 +312,8 @@ bool py_expr(py_ctx *c, const py_node *n, py_val *out);
 /* The same where None is as good as a value: of an OPTIONAL, py_expr takes the value. */
 bool py_expr_or_none(py_ctx *c, const py_node *n, py_val *out);
 bool py_assign(py_ctx *c, const py_node *target, const py_val *val);
+bool py_get_attribute(py_ctx *c, const py_node *n, const py_val *of, py_val *out);
+bool py_set_attribute(py_ctx *c, const py_node *n, const py_val *of, const py_val *val);
 /* Whether evaluating n has no effect, cannot fault and is cheap: conditionals may do without branches. */
 bool py_is_simple(const py_node *n);
 

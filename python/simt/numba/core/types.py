@@ -85,11 +85,30 @@ class Complex(Number):
     pass
 
 
+class Record(Type):
+    """A structured type; dtype: NumPy's."""
+
+    def __init__(self, dtype):
+        super().__init__(f"Record({', '.join(f'{n}: {dtype[n]}' for n in dtype.names)})")
+        self.dtype = self._simt_record = dtype
+        self.size = dtype.itemsize
+        self._text = record_text(dtype)
+
+    def __eq__(self, other):
+        return isinstance(other, Record) and other._text == self._text
+
+    __hash__ = Type.__hash__
+
+    def typeof(self, field):
+        """The type of a field."""
+        return from_dtype(self.dtype[field])
+
+
 class Array(Type):
     """An array of ndim dimensions; layout 'C', 'F' or 'A' (any strides)."""
 
     def __init__(self, dtype, ndim, layout, readonly=False, aligned=True):
-        if not isinstance(dtype, Number):
+        if not isinstance(dtype, (Number, Record)):
             raise TypeError(f"arrays of {dtype} are not in simt yet")
         if not 0 <= ndim <= 8 or layout not in ("C", "F", "A"):
             raise ValueError(f"no array type of {ndim} dimensions and layout {layout!r}")
@@ -107,8 +126,12 @@ class Array(Type):
         )
 
     def _bytes(self):
-        number = self.dtype._simt_scalar
-        return bytes((ord("A"), number, self.ndim, ord(self.layout), 0 if self.mutable else 1))
+        record = isinstance(self.dtype, Record)
+        number = ord("R") if record else self.dtype._simt_scalar
+        head = bytes((ord("A"), number, self.ndim, ord(self.layout), 0 if self.mutable else 1))
+        if not record:
+            return head
+        return head + len(self.dtype._text).to_bytes(2, "little") + self.dtype._text
 
 
 class BaseTuple(Type):
@@ -274,7 +297,13 @@ def _read(s, at):
     mark = s[at : at + 1]
     if mark == b"A":
         dtype, ndim, layout, flags = s[at + 1 : at + 5]
-        return Array(SCALARS[dtype - 1], ndim, chr(layout), bool(flags & 1)), at + 5
+        at += 5
+        if dtype == ord("R"):
+            dtype, at = _read_record(s, at + 2)
+            dtype = Record(dtype)
+        else:
+            dtype = SCALARS[dtype - 1]
+        return Array(dtype, ndim, chr(layout), bool(flags & 1)), at
     if mark in (b"T", b"M"):
         items, names, count = [], [], s[at + 1]
         at += 2
@@ -297,6 +326,60 @@ def _read(s, at):
     return SCALARS[s[at] - 1], at + 1
 
 
+# Descriptions of records: see src/frontend/python/frontend.h.
+
+
+def record_text(dtype):
+    """The description of a structured NumPy dtype."""
+    out = dtype.itemsize.to_bytes(4, "little") + len(dtype.names).to_bytes(2, "little")
+    for name in dtype.names:
+        field, offset = dtype.fields[name][:2]
+        base, shape = field.subdtype or (field, ())
+        out += name.encode() + b"\0" + offset.to_bytes(4, "little") + bytes((len(shape),))
+        out += b"".join(n.to_bytes(4, "little") for n in shape)
+        if base.names:
+            out += b"R" + record_text(base)
+        else:
+            scalar = _scalar_of(base)
+            if scalar is None:
+                raise TypeError(
+                    f"field '{name}' of type {base}: records are of numbers, bools and records"
+                )
+            out += scalar._bytes()
+    return out
+
+
+def _scalar_of(dtype):
+    name = "bool" if dtype.kind == "b" else dtype.name
+    found = [t for t in SCALARS if t.name == name]
+    return found[0] if found and dtype.isnative else None
+
+
+def _read_record(s, at):
+    import numpy
+
+    def number(n):
+        nonlocal at
+        at += n
+        return int.from_bytes(s[at - n : at], "little")
+
+    itemsize, names, formats, offsets = number(4), [], [], []
+    for _ in range(number(2)):
+        end = s.index(0, at)
+        names.append(s[at:end].decode())
+        at = end + 1
+        offsets.append(number(4))
+        shape = tuple(number(4) for _ in range(number(1)))
+        code = number(1)
+        if code == ord("R"):
+            base, at = _read_record(s, at)
+        else:
+            base = as_dtype(SCALARS[code - 1])
+        formats.append((base, shape) if shape else base)
+    made = {"names": names, "formats": formats, "offsets": offsets, "itemsize": itemsize}
+    return numpy.dtype(made), at
+
+
 def describe_signature(signature):
     """The argument types of a byte string, for errors."""
     return ", ".join(map(str, from_bytes(signature)))
@@ -308,7 +391,9 @@ def typeof(value):
 
 
 def from_dtype(dtype):
-    """The scalar type of a NumPy dtype."""
+    """The scalar or record type of a NumPy dtype."""
+    if getattr(dtype, "names", None):
+        return Record(dtype)
     probe = _core.device_empty((0,), dtype)
     return SCALARS[probe._simt_element - 1]
 
@@ -317,6 +402,8 @@ def as_dtype(t):
     """The NumPy dtype of a scalar type."""
     import numpy
 
+    if isinstance(t, Record):
+        return t.dtype
     if not isinstance(t, Number):
         raise NotImplementedError(f"{t} cannot be represented as a NumPy dtype")
     return numpy.dtype("bool" if t.name == "bool" else t.name)

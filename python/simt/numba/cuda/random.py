@@ -1,12 +1,12 @@
 """numba.cuda.random: xoroshiro128+, one generator a thread, with Numba's numbers.
 
-states: an array of two uint64 a generator, made by create_xoroshiro128p_states. Generator i is
+states: an array of xoroshiro128p_dtype, made by create_xoroshiro128p_states. Generator i is
 2**64 steps ahead of generator i - 1.
 """
 
 import math
 
-from ..core.types import float32, float64, uint32, uint64
+from ..core.types import float32, float64, from_dtype, uint32, uint64
 from .api import to_device
 
 _MASK = (1 << 64) - 1
@@ -24,12 +24,12 @@ def rotl(x, k):
 
 def xoroshiro128p_next(states, index):
     """The generator's next 64 bits."""
-    s0 = states[index, 0]
-    s1 = states[index, 1]
+    s0 = states[index]["s0"]
+    s1 = states[index]["s1"]
     result = s0 + s1
     s1 ^= s0
-    states[index, 0] = rotl(s0, 55) ^ s1 ^ (s1 << uint32(14))
-    states[index, 1] = rotl(s1, 36)
+    states[index]["s0"] = rotl(s0, 55) ^ s1 ^ (s1 << uint32(14))
+    states[index]["s1"] = rotl(s1, 36)
     return result
 
 
@@ -41,11 +41,11 @@ def xoroshiro128p_jump(states, index):
         bits = uint64(0xBEAC0467EBA5FACB) if word == 0 else uint64(0xD86B048B86AA9922)
         for b in range(64):
             if bits & (uint64(1) << uint32(b)):
-                s0 ^= states[index, 0]
-                s1 ^= states[index, 1]
+                s0 ^= states[index]["s0"]
+                s1 ^= states[index]["s1"]
             xoroshiro128p_next(states, index)
-    states[index, 0] = s0
-    states[index, 1] = s1
+    states[index]["s0"] = s0
+    states[index]["s1"] = s1
 
 
 def uint64_to_unit_float64(x):
@@ -74,13 +74,13 @@ def xoroshiro128p_normal_float32(states, index):
 
 
 def xoroshiro128p_normal_float64(states, index):
-    """A float64 of the normal distribution (mean 0, deviation 1)."""
-    u1 = xoroshiro128p_uniform_float64(states, index)
-    u2 = xoroshiro128p_uniform_float64(states, index)
+    """A float64 of the normal distribution (mean 0, deviation 1), of float32s as Numba's."""
+    u1 = xoroshiro128p_uniform_float32(states, index)
+    u2 = xoroshiro128p_uniform_float32(states, index)
     return math.sqrt(float64(-2.0) * math.log(u1)) * math.cos(_TWO_PI * u2)
 
 
-# --- on the host: a state is a number of 128 bits, s0 in the low half ---
+# --- on the host; while states are made, a state is a number of 128 bits, s0 in the low half ---
 
 
 def _seeded(seed):
@@ -130,6 +130,13 @@ def _power(columns, states, times):
     return states
 
 
+def _dtype():
+    """Of a state: NumPy is imported when it is asked for."""
+    import numpy
+
+    return numpy.dtype([("s0", "u8"), ("s1", "u8")], align=True)
+
+
 def _words(numbers):
     import numpy
 
@@ -150,9 +157,17 @@ def _states(n, seed, subsequence_start):
     while len(states) < n:  # each round doubles: the states so far, jumped as often as there are
         states = numpy.concatenate([states, _apply(columns, states)])
         columns = _apply(columns, columns)
-    return states[:n].copy()
+    return states[:n].copy().view(_dtype()).reshape(-1)
 
 
 def create_xoroshiro128p_states(n, seed, subsequence_start=0, stream=0):
     """A device array of n generators' states."""
     return to_device(_states(n, seed, subsequence_start))
+
+
+def __getattr__(name):
+    if name == "xoroshiro128p_dtype":
+        return _dtype()
+    if name == "xoroshiro128p_type":
+        return from_dtype(_dtype())
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,51 @@
+/* Structured dtypes: their descriptions for signatures (frontend.h), made once per dtype and kept. */
+#include "binding/kernel.h"
+
+#include <string.h>
+
+bool kernel_is_structured(PyObject *dtype) {
+    if (strncmp(Py_TYPE(dtype)->tp_name, "numpy.dtype", 11) != 0) return false;
+    PyObject *names = PyObject_GetAttrString(dtype, "names");
+    bool is = names && names != Py_None;
+    PyErr_Clear();
+    Py_XDECREF(names);
+    return is;
+}
+
+static kernel_record *new_record(PyObject *dtype) {
+    PyObject *module = PyImport_ImportModule("simt.numba.core.types");
+    PyObject *text = module ? PyObject_CallMethod(module, "record_text", "O", dtype) : NULL;
+    PyObject *size = text ? PyObject_GetAttrString(dtype, "itemsize") : NULL;
+    kernel_record *r = size ? PyMem_Malloc(sizeof *r) : NULL;
+    if (r) *r = (kernel_record){Py_NewRef(dtype), Py_NewRef(text), PyLong_AsLongLong(size)};
+    Py_XDECREF(module);
+    Py_XDECREF(text);
+    Py_XDECREF(size);
+    return r;
+}
+
+const kernel_record *kernel_record_of(PyObject *dtype) {
+    static PyObject *known; /* dtype -> capsule; they are few */
+    if (!known && !(known = PyDict_New())) return NULL;
+    PyObject *capsule = PyDict_GetItemWithError(known, dtype);
+    if (capsule) return PyCapsule_GetPointer(capsule, NULL);
+    kernel_record *r = PyErr_Occurred() ? NULL : new_record(dtype);
+    capsule = r ? PyCapsule_New(r, NULL, NULL) : NULL;
+    if (!capsule || PyDict_SetItem(known, dtype, capsule) != 0) r = NULL;
+    Py_XDECREF(capsule);
+    return r;
+}
+
+const kernel_record *kernel_record_of_object(PyObject *o) {
+    PyObject *dtype = NULL;
+    if (strncmp(Py_TYPE(o)->tp_name, "numpy.dtype", 11) == 0) {
+        dtype = Py_NewRef(o);
+    } else {
+        bool value = PyObject_CheckBuffer(o) || kernel_is_device_array(o);
+        dtype = PyObject_GetAttrString(o, value ? "dtype" : "_simt_record");
+    }
+    PyErr_Clear();
+    const kernel_record *r = dtype && kernel_is_structured(dtype) ? kernel_record_of(dtype) : NULL;
+    Py_XDECREF(dtype);
+    return r;
+}
