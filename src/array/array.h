@@ -150,6 +150,7 @@ simt_status array_cumsum(array *a, int axis, graph_face face, array **out);
 /* int64 positions that sort along the axis, stable: NaN last (first when descending), -0 equal to 0.
  * The first `take` of them; -1: all. */
 simt_status array_argsort(array *a, int axis, bool descending, int64_t take, array **out);
+simt_status array_sort(array *a, int axis, array **out); /* the elements, in ascending order */
 
 /* Indexing by arrays. indices[i] may be NULL for a full slice of that axis; bool arrays are turned into
  * integer indices (evaluates them). Range errors come at evaluation, with the line of this call. */
@@ -160,7 +161,7 @@ enum {
 simt_status array_index_get(array *a, array **indices, int n, unsigned flags, array **out);
 simt_status array_index_put(array *a, array **indices, int n, const operand *value, unsigned flags);
 simt_status array_take(array *a, array *indices, int axis, unsigned flags, array **out);
-simt_status array_take_along_axis(array *a, array *indices, int axis, array **out);
+simt_status array_take_along_axis(array *a, array *indices, int axis, unsigned flags, array **out);
 simt_status array_scatter_add(array *dst, array *indices, array *src, int axis); /* in place */
 simt_status array_nonzero(array *a, array **out); /* out[ndim], evaluated now */
 

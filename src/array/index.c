@@ -378,7 +378,7 @@ static simt_status check_along(const array *a, const array *indices, int *axis) 
     return SIMT_OK;
 }
 
-simt_status array_take_along_axis(array *a, array *indices, int axis, array **out) {
+simt_status array_take_along_axis(array *a, array *indices, int axis, unsigned flags, array **out) {
     array_position position;
     queue_ask_position(&position);
     SIMT_TRY(check_along(a, indices, &axis));
@@ -404,8 +404,9 @@ simt_status array_take_along_axis(array *a, array *indices, int axis, array **ou
     q.position = &position;
     queue_input(&q, a);
     queue_input(&q, wide);
-    q.node.nparams = 1;
+    q.node.nparams = 2;
     q.node.params[0] = axis;
+    q.node.params[1] = !(flags & INDEX_NO_WRAP);
     queue_output_new(&q, a->dt, shape, a->ndim);
     simt_status status = queue_add(&q, out);
     array_unref(wide);

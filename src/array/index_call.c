@@ -284,22 +284,62 @@ simt_status call_index_put(const call_args *c) {
 
 /* ---- along one axis ---- */
 
+typedef struct taking {
+    const call_args *c;
+    int axis, ndim; /* of the other dimensions: */
+    int64_t shape[GRAPH_MAX_NDIM], from[GRAPH_MAX_NDIM], at[GRAPH_MAX_NDIM], to[GRAPH_MAX_NDIM];
+    bool wraps; /* negative indices count from the end */
+    atomic_bool out_of_range;
+} taking;
+
+static simt_status take_rows(void *context, size_t begin, size_t end) {
+    taking *t = context;
+    const call_view *a = &t->c->in[0], *index = &t->c->in[1], *out = &t->c->out;
+    int64_t size = a->shape[t->axis], step = a->strides[t->axis], n = out->shape[t->axis];
+    int64_t index_step = index->strides[t->axis], out_step = out->strides[t->axis];
+    bool out_of_range = false;
+#define TAKE(bytes)                                                                \
+    for (int64_t row = (int64_t)begin; row < (int64_t)end; row++) {                \
+        const char *from = a->data + walk_offset(t->shape, t->from, t->ndim, row); \
+        const char *at = index->data + walk_offset(t->shape, t->at, t->ndim, row); \
+        char *to = out->data + walk_offset(t->shape, t->to, t->ndim, row);         \
+        for (int64_t i = 0; i < n; i++, at += index_step, to += out_step) {        \
+            int64_t value = load_i64(at);                                          \
+            if (value < 0 && t->wraps) value += size;                              \
+            bool outside = (uint64_t)value >= (uint64_t)size;                      \
+            out_of_range |= outside;                                               \
+            memcpy(to, from + (outside ? 0 : value) * step, bytes);                \
+        }                                                                          \
+    }
+    switch (dtype_bytes(a->dt)) {
+    case 1: TAKE(1) break;
+    case 2: TAKE(2) break;
+    case 4: TAKE(4) break;
+    default: TAKE(8) break;
+    }
+#undef TAKE
+    if (out_of_range) atomic_store(&t->out_of_range, true);
+    return SIMT_OK;
+}
+
+/* The result of a failed step is never seen: it may be half written. */
 simt_status call_take_along(const call_args *c) {
     const call_view *a = &c->in[0], *index = &c->in[1];
-    int axis = (int)c->node->params[0];
-    int64_t size = a->shape[axis];
-    SIMT_TRY(check_indices(index, axis, size, true));
-    int64_t a_strides[GRAPH_MAX_NDIM], position[GRAPH_MAX_NDIM] = {0}, offsets[3] = {0, 0, 0};
-    for (int d = 0; d < a->ndim; d++)
-        a_strides[d] = d == axis || (a->shape[d] == 1 && index->shape[d] != 1) ? 0 : a->strides[d];
-    int64_t *strides[3] = {a_strides, (int64_t *)index->strides, (int64_t *)c->out.strides};
-    size_t itemsize = dtype_bytes(a->dt);
-    do {
-        int64_t value = load_i64(index->data + offsets[1]);
-        if (value < 0) value += size;
-        memcpy(c->out.data + offsets[2], a->data + offsets[0] + value * a->strides[axis], itemsize);
-    } while (walk_next(position, index->shape, index->ndim, 3, strides, offsets));
-    return SIMT_OK;
+    taking t = {.c = c, .axis = (int)c->node->params[0], .wraps = c->node->params[1] != 0};
+    int64_t rows = 1;
+    for (int d = 0; d < a->ndim; d++) {
+        if (d == t.axis) continue;
+        t.shape[t.ndim] = index->shape[d];
+        t.from[t.ndim] = a->shape[d] == 1 && index->shape[d] != 1 ? 0 : a->strides[d];
+        t.at[t.ndim] = index->strides[d];
+        t.to[t.ndim++] = c->out.strides[d];
+        rows *= index->shape[d];
+    }
+    int64_t size = a->shape[t.axis];
+    size_t grain = (size_t)(16384 / (c->out.shape[t.axis] + 1)) + 1;
+    if (size > 0) SIMT_TRY(c->dev->parallel(c->dev, (size_t)rows, grain, take_rows, &t));
+    if (size > 0 && !atomic_load(&t.out_of_range)) return SIMT_OK;
+    return check_indices(index, t.axis, size, t.wraps); /* names the first one */
 }
 
 simt_status call_scatter_add(const call_args *c) {

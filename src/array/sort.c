@@ -1,17 +1,27 @@
-/* argsort along one axis, stable: NumPy's and PyTorch's order (NaN last, -0 equal to 0).
+/* sort and argsort along one axis, stable: NumPy's and PyTorch's order (NaN last, -0 equal to 0).
  *
  * Elements become unsigned keys that ascend as the values do (complemented for a descending order, so
- * that equal elements keep theirs); (key, position) pairs are sorted by insertion when they are few,
- * else by radix, 8 bits at a time, leaving out digits in which all keys agree. Where only the first few
- * are wanted, those below the last of the best so far are gathered, and cut to the best when there are
- * many. Rows in parallel. */
+ * that equal elements keep theirs), with their positions where those are wanted. Many short rows go
+ * through a network side by side; other rows are sorted by insertion when they have few elements, else
+ * by radix, 8 bits at a time, leaving out digits in which all keys agree. Where only the first few of a
+ * row are wanted, those below the last of the best so far are gathered, and cut to the best when there
+ * are many. Rows in parallel. */
 #include <stdlib.h>
 
+#include "array/sort_loop.h"
 #include "array/walk.h"
+#include "base/isa.h"
 
-enum { FEW = 40, DIGIT = 256, GATHER = 256 };
+enum {
+    FEW = 40, /* elements for insertion */
+    DIGIT = 256,
+    GATHER = 32, /* elements held at least where only the first few are wanted */
+    STRIP = 512, /* whose keys are made at once then, */
+    BLOCK = 64   /* and looked at at once */
+};
 
-simt_status array_argsort(array *a, int axis, bool descending, int64_t take, array **out) {
+static simt_status sort_node(array_op op, array *a, int axis, bool descending, int64_t take,
+                             array **out) {
     if (axis < 0) axis += a->ndim;
     if (axis < 0 || axis >= a->ndim)
         return status_fail(SIMT_ERR_INDEX, "axis %d is out of bounds for array of dimension %d",
@@ -19,6 +29,7 @@ simt_status array_argsort(array *a, int axis, bool descending, int64_t take, arr
     if (a->shape[axis] > UINT32_MAX)
         return status_fail(SIMT_ERR_NOT_IMPLEMENTED, "sorting %lld elements is not in simt yet",
                            (long long)a->shape[axis]);
+    dtype dt = op == OP_SORT ? a->dt : DT_I64;
     int64_t shape[ARRAY_MAX_NDIM], size = a->size ? 1 : 0;
     memcpy(shape, a->shape, sizeof *shape * (size_t)a->ndim);
     if (take > shape[axis])
@@ -26,179 +37,320 @@ simt_status array_argsort(array *a, int axis, bool descending, int64_t take, arr
                            (long long)shape[axis]);
     if (take >= 0) shape[axis] = take;
     for (int d = 0; d < a->ndim; d++) size *= shape[d];
-    if (size == 0) return array_empty(DT_I64, shape, a->ndim, out);
+    if (size == 0) return array_empty(dt, shape, a->ndim, out);
     queue_request q;
-    queue_request_init(&q, OP_ARGSORT);
+    queue_request_init(&q, op);
     q.node.compute = a->dt;
     q.node.nparams = 2;
     q.node.params[0] = axis;
     q.node.params[1] = descending;
     queue_input(&q, a);
-    queue_output_new(&q, DT_I64, shape, a->ndim);
+    queue_output_new(&q, dt, shape, a->ndim);
     return queue_add(&q, out);
 }
 
-/* ---- keys ---- */
+simt_status array_argsort(array *a, int axis, bool descending, int64_t take, array **out) {
+    return sort_node(OP_ARGSORT, a, axis, descending, take, out);
+}
 
-typedef struct pair32 {
-    uint32_t key, position;
-} pair32;
+simt_status array_sort(array *a, int axis, array **out) {
+    return sort_node(OP_SORT, a, axis, false, -1, out);
+}
+
+/* ---- what is sorted ---- */
+
+/* A key of 32 bits with its position below it is sorted as one number. */
 typedef struct pair64 {
     uint64_t key;
     uint32_t position;
 } pair64;
 
-/* A float's bits (sign, then magnitude up to `infinity`, above it NaN) as an ascending key. */
-static inline uint64_t float_key(uint64_t bits, uint64_t sign, uint64_t infinity) {
-    uint64_t magnitude = bits & (sign - 1);
-    if (magnitude > infinity) return UINT64_MAX; /* NaN: last */
-    return (bits & sign) && magnitude ? sign - magnitude : sign + magnitude;
+typedef struct sorting {
+    const call_args *c;
+    const sort_loops *loops;
+    walk_rows rows;
+    dtype dt;
+    bool values,
+        wide;   /* values: sorted elements are wanted, not positions; wide: keys of 64 bits */
+    bool dense; /* rows lie one after the other in C order */
+    uint64_t flip;
+    size_t n, take, most, item; /* elements of a row; wanted; held at once; bytes of one */
+    size_t group;               /* rows that are sorted side by side */
+} sorting;
+
+static const sort_loops *find_loops(void) {
+    switch (isa_find(NULL)) {
+#ifdef __x86_64__
+    case ISA_AVX512: return &sort_loops_avx512;
+    case ISA_AVX2: return &sort_loops_avx2;
+#endif
+    default: return &sort_loops_generic;
+    }
 }
 
-static uint64_t key_of(dtype dt, const char *p) {
-    switch (dt) {
-#define LOAD(T) \
-    T x;        \
-    memcpy(&x, p, sizeof x);
-    case DT_BOOL:
-    case DT_U8: return (uint8_t)*p;
-    case DT_I8: return (uint8_t)(*p ^ 0x80);
-    case DT_U16: {
-        LOAD(uint16_t)
-        return x;
+static int64_t step_in(const sorting *s) { return s->c->in[0].strides[s->rows.axis]; }
+static int64_t step_out(const sorting *s) { return s->c->out.strides[s->rows.axis]; }
+
+/* n elements along the axis as keys; `room` holds as many elements. True: negative zeros are among them
+ * and their keys are their own. */
+static bool make_keys(const sorting *s, const char *from, size_t n, void *keys, char *room) {
+    int64_t step = step_in(s);
+    if (step != (int64_t)s->item) {
+        for (size_t i = 0; i < n; i++)
+            memcpy(room + i * s->item, from + (int64_t)i * step, s->item);
+        from = room;
     }
-    case DT_I16: {
-        LOAD(uint16_t)
-        return x ^ 0x8000u;
+    return s->loops->keys(s->dt, from, n, s->values, s->flip, keys);
+}
+
+/* The sorted keys of a row become elements again; `room` as above. */
+static void store_values(const sorting *s, const void *keys, char *to, char *room) {
+    int64_t step = step_out(s);
+    bool direct = step == (int64_t)s->item;
+    s->loops->values(s->dt, keys, s->n, s->flip, direct ? to : room);
+    for (size_t i = 0; !direct && i < s->n; i++)
+        memcpy(to + (int64_t)i * step, room + i * s->item, s->item);
+}
+
+static bool is_zero(dtype dt, const char *p) {
+    uint64_t bits = 0;
+    memcpy(&bits, p, dtype_bytes(dt));
+    return bits << (65 - 8 * dtype_bytes(dt)) == 0; /* without the sign */
+}
+
+/* The zeros of a sorted row get the order of signs that they had before: they are equal. */
+static void restore_zeros(const sorting *s, const char *from, char *to) {
+    int64_t step = step_in(s), to_step = step_out(s);
+    while (!is_zero(s->dt, to)) to += to_step;
+    for (size_t i = 0; i < s->n; i++, from += step) {
+        if (!is_zero(s->dt, from)) continue;
+        memcpy(to, from, s->item);
+        to += to_step;
     }
-    case DT_U32: {
-        LOAD(uint32_t)
-        return x;
+}
+
+static void store_position(char *to, int64_t position) { memcpy(to, &position, sizeof position); }
+
+/* ---- many short rows ---- */
+
+typedef struct sort_room {
+    char *raw, *keys, *sorted, *other; /* see sort_rows */
+} sort_room;
+
+#define LANE(r, i) [(i)*SORT_LANES + (r)]
+#define EACH_ELEMENT                  \
+    for (size_t r = 0; r < rows; r++) \
+        for (size_t i = 0; i < n; i++)
+#define EACH_POSITION(position)                                        \
+    for (size_t r = 0; r < rows; r++) {                                \
+        char *to = walk_row_out(s->c, &s->rows, (int64_t)(first + r)); \
+        for (size_t i = 0; i < s->take; i++, to += step_out(s))        \
+            store_position(to, (int64_t)(position));                   \
     }
-    case DT_I32: {
-        LOAD(uint32_t)
-        return x ^ 0x80000000u;
+
+static bool keys_of_rows(const sorting *s, size_t first, size_t rows, const sort_room *room) {
+    const char *from = walk_row_in(s->c, &s->rows, (int64_t)first);
+    size_t bytes = s->n * (s->wide ? 8 : 4);
+    bool found = false;
+    if (s->dense) return make_keys(s, from, s->n * rows, room->keys, room->raw);
+    for (size_t r = 0; r < rows; r++) {
+        from = walk_row_in(s->c, &s->rows, (int64_t)(first + r));
+        found |= make_keys(s, from, s->n, room->keys + r * bytes, room->raw);
     }
-    case DT_U64: {
-        LOAD(uint64_t)
-        return x;
+    return found;
+}
+
+static void values_of_rows(const sorting *s, size_t first, size_t rows, const sort_room *room,
+                           bool negative_zeros) {
+    size_t bytes = s->n * (s->wide ? 8 : 4);
+    for (size_t r = 0; r < rows; r++) {
+        char *to = walk_row_out(s->c, &s->rows, (int64_t)(first + r));
+        store_values(s, room->keys + r * bytes, to, room->raw);
+        if (negative_zeros) restore_zeros(s, walk_row_in(s->c, &s->rows, (int64_t)(first + r)), to);
     }
-    case DT_I64: {
-        LOAD(uint64_t)
-        return x ^ (uint64_t)1 << 63;
+}
+
+static void sort_side_by_side(const sorting *s, size_t first, size_t rows, const sort_room *room) {
+    size_t n = s->n;
+    uint32_t *keys_32 = (uint32_t *)room->keys, *sorted_32 = (uint32_t *)room->sorted;
+    uint64_t *keys_64 = (uint64_t *)room->keys, *sorted_64 = (uint64_t *)room->sorted;
+    uint64_t *positions = (uint64_t *)room->other;
+    bool zeros = keys_of_rows(s, first, rows, room);
+    if (s->values && !s->wide) {
+        EACH_ELEMENT sorted_32 LANE(r, i) = keys_32[r * n + i];
+        s->loops->network_32(sorted_32, n);
+        EACH_ELEMENT keys_32[r * n + i] = sorted_32 LANE(r, i);
+    } else if (s->values) {
+        EACH_ELEMENT sorted_64 LANE(r, i) = keys_64[r * n + i];
+        s->loops->network_64(sorted_64, n);
+        EACH_ELEMENT keys_64[r * n + i] = sorted_64 LANE(r, i);
+    } else if (!s->wide) {
+        EACH_ELEMENT sorted_64 LANE(r, i) = (uint64_t)keys_32[r * n + i] << 32 | i;
+        s->loops->network_64(sorted_64, n);
+        EACH_POSITION((uint32_t)sorted_64 LANE(r, i))
+    } else {
+        EACH_ELEMENT sorted_64 LANE(r, i) = keys_64[r * n + i];
+        EACH_ELEMENT positions LANE(r, i) = i;
+        s->loops->network_pairs(sorted_64, positions, n);
+        EACH_POSITION(positions LANE(r, i))
     }
-    case DT_F16: {
-        LOAD(uint16_t)
-        return float_key(x, 0x8000, 0x7c00);
-    }
-    case DT_BF16: {
-        LOAD(uint16_t)
-        return float_key(x, 0x8000, 0x7f80);
-    }
-    case DT_F32: {
-        LOAD(uint32_t)
-        return float_key(x, 0x80000000u, 0x7f800000u);
-    }
-    default: {
-        LOAD(uint64_t)
-        return float_key(x, (uint64_t)1 << 63, (uint64_t)0x7ff << 52);
-    }
-#undef LOAD
-    }
+    if (s->values) values_of_rows(s, first, rows, room, zeros);
 }
 
 /* ---- one row ---- */
 
-typedef struct sorting {
-    const call_args *c;
-    walk_rows rows;
-    bool descending;
-    size_t take, most; /* wanted; most that are held at once */
-} sorting;
-
-/* Sorts n pairs by the low `bytes` bytes of their keys; returns where they are: pairs or other. */
-#define SORT_ROW(name, pair)                                                                       \
-    static pair *radix_##name(pair *pairs, pair *other, size_t n, unsigned bytes) {                \
-        for (unsigned shift = 0; shift < 8 * bytes; shift += 8) {                                  \
-            uint32_t count[DIGIT] = {0}, sum = 0;                                                  \
-            for (size_t i = 0; i < n; i++) count[pairs[i].key >> shift & 255]++;                   \
-            if (count[pairs[0].key >> shift & 255] == n) continue;                                 \
-            for (int d = 0; d < DIGIT; d++) {                                                      \
-                uint32_t own = count[d];                                                           \
-                count[d] = sum;                                                                    \
-                sum += own;                                                                        \
-            }                                                                                      \
-            for (size_t i = 0; i < n; i++) other[count[pairs[i].key >> shift & 255]++] = pairs[i]; \
-            pair *swap = pairs;                                                                    \
-            pairs = other;                                                                         \
-            other = swap;                                                                          \
-        }                                                                                          \
-        return pairs;                                                                              \
-    }                                                                                              \
-    static pair *insertion_##name(pair *pairs, size_t n) {                                         \
-        for (size_t i = 1; i < n; i++) {                                                           \
-            pair x = pairs[i];                                                                     \
-            size_t j = i;                                                                          \
-            for (; j > 0 && pairs[j - 1].key > x.key; j--) pairs[j] = pairs[j - 1];                \
-            pairs[j] = x;                                                                          \
-        }                                                                                          \
-        return pairs;                                                                              \
-    }                                                                                              \
-    static pair *sort_##name(pair *pairs, pair *other, size_t n) {                                 \
-        return n <= FEW ? insertion_##name(pairs, n)                                               \
-                        : radix_##name(pairs, other, n, sizeof pairs->key);                        \
-    }                                                                                              \
-    static void row_##name(const sorting *s, const char *from, char *to, void *room) {             \
-        const call_args *c = s->c;                                                                 \
-        int64_t step = c->in[0].strides[s->rows.axis], out_step = c->out.strides[s->rows.axis];    \
-        dtype dt = c->in[0].dt;                                                                    \
-        pair *pairs = room, *other = pairs + s->most, *done, limit = {0, 0};                       \
-        size_t filled = 0, n = (size_t)c->in[0].shape[s->rows.axis];                               \
-        bool limited = false;                                                                      \
-        for (size_t i = 0; i < n; i++, from += step) {                                             \
-            pair x = {(__typeof__(x.key))key_of(dt, from), (uint32_t)i};                           \
-            if (s->descending) x.key = ~x.key;                                                     \
-            if (limited && x.key >= limit.key) continue;                                           \
-            pairs[filled++] = x;                                                                   \
-            if (filled < s->most || i + 1 == n) continue;                                          \
-            done = sort_##name(pairs, other, filled);                                              \
-            if (done != pairs) memcpy(pairs, done, s->take * sizeof *pairs);                       \
-            filled = s->take;                                                                      \
-            limit = pairs[filled - 1];                                                             \
-            limited = true;                                                                        \
-        }                                                                                          \
-        done = sort_##name(pairs, other, filled);                                                  \
-        for (size_t i = 0; i < s->take; i++, to += out_step) {                                     \
-            int64_t position = done[i].position;                                                   \
-            memcpy(to, &position, sizeof position);                                                \
-        }                                                                                          \
+/* Sorts n elements by `digits` bytes of their keys from bit `low` on; returns where they are: v or other. */
+#define SORT_ROW(name, T, KEY, low, digits)                                                 \
+    static T *radix_##name(T *v, T *other, size_t n) {                                      \
+        uint32_t counts[digits][DIGIT];                                                     \
+        memset(counts, 0, sizeof counts);                                                   \
+        for (size_t i = 0; i < n; i++)                                                      \
+            for (int d = 0; d < digits; d++) counts[d][KEY(v[i]) >> (low + 8 * d) & 255]++; \
+        for (int d = 0; d < digits; d++) {                                                  \
+            uint32_t *count = counts[d], sum = 0;                                           \
+            if (count[KEY(v[0]) >> (low + 8 * d) & 255] == n) continue;                     \
+            for (int k = 0; k < DIGIT; k++) {                                               \
+                uint32_t own = count[k];                                                    \
+                count[k] = sum;                                                             \
+                sum += own;                                                                 \
+            }                                                                               \
+            for (size_t i = 0; i < n; i++)                                                  \
+                other[count[KEY(v[i]) >> (low + 8 * d) & 255]++] = v[i];                    \
+            T *swap = v;                                                                    \
+            v = other;                                                                      \
+            other = swap;                                                                   \
+        }                                                                                   \
+        return v;                                                                           \
+    }                                                                                       \
+    static T *sort_##name(T *v, T *other, size_t n) {                                       \
+        if (n > FEW) return radix_##name(v, other, n);                                      \
+        for (size_t i = 1; i < n; i++) {                                                    \
+            T x = v[i];                                                                     \
+            size_t j = i;                                                                   \
+            for (; j > 0 && KEY(v[j - 1]) > KEY(x); j--) v[j] = v[j - 1];                   \
+            v[j] = x;                                                                       \
+        }                                                                                   \
+        return v;                                                                           \
     }
-SORT_ROW(32, pair32)
-SORT_ROW(64, pair64)
-#undef SORT_ROW
+#define WHOLE(x)  (x)
+#define MEMBER(x) ((x).key)
+SORT_ROW(keys_32, uint32_t, WHOLE, 0, 4)
+SORT_ROW(keys_64, uint64_t, WHOLE, 0, 8)
+SORT_ROW(pairs_32, uint64_t, WHOLE, 32, 4)
+SORT_ROW(pairs_64, pair64, MEMBER, 0, 8)
+
+/* The first `take` positions of a row. */
+#define POSITIONS(bits, T, PAIR, KEY, POSITION)                                            \
+    static void positions_##bits(const sorting *s, const char *from, char *to,             \
+                                 const sort_room *room) {                                  \
+        uint##bits##_t *keys = (uint##bits##_t *)room->keys, limit = 0;                    \
+        T *v = (T *)room->sorted, *other = (T *)room->other, *done;                        \
+        size_t filled = 0;                                                                 \
+        bool limited = false;                                                              \
+        for (size_t start = 0; start < s->n; start += STRIP, from += STRIP * step_in(s)) { \
+            size_t strip = s->n - start < STRIP ? s->n - start : STRIP;                    \
+            make_keys(s, from, strip, keys, room->raw);                                    \
+            for (size_t i = 0; i < strip; i++) {                                           \
+                if (limited && i % BLOCK == 0) /* most blocks have nothing for us */       \
+                    while (i + BLOCK <= strip &&                                           \
+                           !s->loops->any_below_##bits(keys + i, BLOCK, limit))            \
+                        i += BLOCK;                                                        \
+                if (i == strip) break;                                                     \
+                if (limited && keys[i] >= limit) continue;                                 \
+                v[filled++] = PAIR(keys[i], start + i);                                    \
+                if (filled < s->most || start + i + 1 == s->n) continue;                   \
+                done = sort_pairs_##bits(v, other, filled);                                \
+                if (done != v) memcpy(v, done, s->take * sizeof *v);                       \
+                filled = s->take;                                                          \
+                limit = KEY(v[filled - 1]);                                                \
+                limited = true;                                                            \
+            }                                                                              \
+        }                                                                                  \
+        done = sort_pairs_##bits(v, other, filled);                                        \
+        for (size_t i = 0; i < s->take; i++, to += step_out(s))                            \
+            store_position(to, POSITION(done[i]));                                         \
+    }
+#define PAIR_32(key, at)  ((uint64_t)(key) << 32 | (at))
+#define KEY_32(pair)      ((uint32_t)((pair) >> 32))
+#define POSITION_32(pair) ((uint32_t)(pair))
+#define PAIR_64(k, at)    ((pair64){.key = (k), .position = (uint32_t)(at)})
+#define POSITION_64(pair) ((pair).position)
+POSITIONS(32, uint64_t, PAIR_32, KEY_32, POSITION_32)
+POSITIONS(64, pair64, PAIR_64, MEMBER, POSITION_64)
+
+static void sort_values(const sorting *s, const char *from, char *to, const sort_room *room) {
+    bool zeros = make_keys(s, from, s->n, room->keys, room->raw);
+    void *done;
+    if (s->wide)
+        done = sort_keys_64((uint64_t *)room->keys, (uint64_t *)room->other, s->n);
+    else
+        done = sort_keys_32((uint32_t *)room->keys, (uint32_t *)room->other, s->n);
+    store_values(s, done, to, room->raw);
+    if (zeros) restore_zeros(s, from, to);
+}
+
+/* ---- all rows ---- */
+
+/* What the network was seen to be quicker for. */
+static bool suits_network(const sorting *s) {
+    if (s->wide && !s->values && s->loops == &sort_loops_generic) return false;
+    if (s->take < s->n / 8 && s->n > 128) return false;
+    return s->n <= (s->values ? 2048 : s->wide ? 512 : 1024);
+}
+static size_t least_rows(const sorting *s) { return s->n <= 256 ? 5 : 12; }
+
+static size_t rounded(size_t bytes) { return (bytes + 63) & ~(size_t)63; }
 
 static simt_status sort_rows(void *context, size_t begin, size_t end) {
     const sorting *s = context;
-    const call_args *c = s->c;
-    bool wide = dtype_bytes(c->in[0].dt) == 8;
-    void *room = malloc(2 * s->most * (wide ? sizeof(pair64) : sizeof(pair32)));
-    if (!room) return status_fail(SIMT_ERR_MEMORY, "no memory to sort %zu elements", s->most);
-    for (size_t i = begin; i < end; i++) {
-        const char *from = walk_row_in(c, &s->rows, (int64_t)i);
-        char *to = walk_row_out(c, &s->rows, (int64_t)i);
-        (wide ? row_64 : row_32)(s, from, to, room);
+    bool by_network = s->group > 1;
+
+    size_t n = by_network ? s->n * SORT_LANES : s->n, key = s->wide ? 8 : 4;
+    size_t pair = s->wide ? sizeof(pair64) : 8;
+    size_t keys = s->values || by_network ? n : STRIP, sorted = by_network ? n : s->most;
+    size_t raw_bytes = rounded(keys * s->item), keys_bytes = rounded(keys * key),
+           sorted_bytes = rounded(sorted * pair);
+    size_t bytes = raw_bytes + keys_bytes + 2 * sorted_bytes;
+    void *memory;
+    SIMT_TRY(s->c->dev->alloc(s->c->dev, bytes, &memory));
+    sort_room room = {.raw = memory};
+    room.keys = room.raw + raw_bytes;
+    room.sorted = room.keys + keys_bytes;
+    room.other = room.sorted + sorted_bytes;
+    size_t i = begin * s->group, count = (size_t)s->rows.count;
+    end = end * s->group < count ? end * s->group : count;
+    for (size_t rows; by_network && end - i >= least_rows(s); i += rows) {
+        rows = end - i < SORT_LANES ? end - i : SORT_LANES;
+        if (rows < SORT_LANES)
+            memset(room.sorted, 0, 2 * sorted_bytes); /* lanes that nobody uses */
+        sort_side_by_side(s, i, rows, &room);
     }
-    free(room);
+    for (; i < end; i++) {
+        const char *from = walk_row_in(s->c, &s->rows, (int64_t)i);
+        char *to = walk_row_out(s->c, &s->rows, (int64_t)i);
+        (s->values ? sort_values : s->wide ? positions_64 : positions_32)(s, from, to, &room);
+    }
+    s->c->dev->free(s->c->dev, memory, bytes);
     return SIMT_OK;
 }
 
-simt_status call_argsort(const call_args *c) {
+simt_status call_sort(const call_args *c) {
+    const call_view *in = &c->in[0];
+    int axis = (int)c->node->params[0];
     sorting s = {.c = c,
-                 .rows = walk_rows_of(c, (int)c->node->params[0]),
-                 .descending = c->node->params[1] != 0};
-    size_t n = (size_t)c->in[0].shape[s.rows.axis], grain = 5000 / n + 1;
-    s.take = (size_t)c->out.shape[s.rows.axis];
-    s.most = s.take < n / 8 ? 4 * s.take : n;
-    if (s.most < GATHER) s.most = n < GATHER ? n : GATHER;
-    return c->dev->parallel(c->dev, (size_t)s.rows.count, grain, sort_rows, &s);
+                 .loops = find_loops(),
+                 .rows = walk_rows_of(c, axis),
+                 .dt = in->dt,
+                 .values = c->node->op == OP_SORT,
+                 .wide = dtype_bytes(in->dt) == 8,
+                 .flip = c->node->params[1] ? ~(uint64_t)0 : 0,
+                 .n = (size_t)in->shape[axis],
+                 .take = (size_t)c->out.shape[axis],
+                 .item = dtype_bytes(in->dt)};
+    s.dense = axis == in->ndim - 1 && graph_view_contiguous(&c->node->in[0]);
+    s.most = s.take < s.n / 8 ? 4 * s.take : s.n;
+    if (s.most < GATHER) s.most = s.n < GATHER ? s.n : GATHER;
+    s.group = suits_network(&s) && (size_t)s.rows.count >= least_rows(&s) ? SORT_LANES : 1;
+    size_t groups = ((size_t)s.rows.count + s.group - 1) / s.group;
+    return c->dev->parallel(c->dev, groups, 8192 / (s.n * s.group) + 1, sort_rows, &s);
 }

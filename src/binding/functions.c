@@ -450,12 +450,12 @@ FUNCTION(take_along_axis) {
     if (!values[2] || values[2] == Py_None) {
         array *line;
         if (!binding_ok(array_reshape(a, &flat_length, 1, &line))) return NULL;
-        simt_status status = array_take_along_axis(line, index, 0, &made);
+        simt_status status = array_take_along_axis(line, index, 0, 0, &made);
         array_unref(line);
         return wrap(status, &made);
     }
     if (!binding_to_axis(values[2], a->ndim, FACE_NUMPY, &axis)) return NULL;
-    return wrap(array_take_along_axis(a, index, axis, &made), &made);
+    return wrap(array_take_along_axis(a, index, axis, 0, &made), &made);
 }
 
 FUNCTION(argsort) {
@@ -464,6 +464,14 @@ FUNCTION(argsort) {
     int axis = 0;
     if (!a || !binding_to_axis(values[1], a->ndim, FACE_NUMPY, &axis)) return NULL;
     return wrap(array_argsort(a, axis, false, -1, &made), &made);
+}
+
+FUNCTION(sort) {
+    PARSE("sort", 2, 2, "a", "axis")
+    array *a = binding_get_ndarray(values[0]), *made = NULL;
+    int axis = 0;
+    if (!a || !binding_to_axis(values[1], a->ndim, FACE_NUMPY, &axis)) return NULL;
+    return wrap(array_sort(a, axis, &made), &made);
 }
 
 FUNCTION(matmul) {
@@ -568,6 +576,7 @@ static PyMethodDef functions[] = {
     FAST("eye", make_eye),
     FAST("concatenate", concatenate),
     FAST("argsort", argsort),
+    FAST("sort", sort),
     FAST("stack", stack),
     FAST("broadcast_to", broadcast_to),
     FAST("expand_dims", expand_dims),

@@ -233,20 +233,18 @@ static simt_status rule_gather(grad_node *n, tensor *const *out, tensor **in) {
 
 simt_status grad_gather(tensor *t, int axis, tensor *index, tensor **out) {
     SIMT_TRY(check_index(t, axis, index, "gather"));
-    work w = {0};
-    array *indices[ARRAY_MAX_NDIM] = {NULL};
-    scatter_indices(&w, index, axis, indices);
     grad_node *n = NULL;
     array *a = NULL;
-    simt_status s = w.status;
-    if (s == SIMT_OK && dtype_is_float(t->a->dt))
+    simt_status s = SIMT_OK;
+    if (dtype_is_float(t->a->dt))
         s = grad_node_new("GatherBackward0", rule_gather, &t, 1, 1, 1, &n);
     if (n) {
         n->params[0] = axis;
         grad_save(n, 0, index);
     }
-    if (s == SIMT_OK) s = array_index_get(t->a, indices, t->a->ndim, INDEX_NO_WRAP, &a);
-    work_end(&w);
+    if (s == SIMT_OK)
+        s = t->a->ndim ? array_take_along_axis(t->a, index->a, axis, INDEX_NO_WRAP, &a)
+                       : array_index_get(t->a, NULL, 0, INDEX_NO_WRAP, &a);
     if (s == SIMT_OK) return grad_finish(a, n, out);
     grad_node_unref(n);
     return s;

@@ -36,6 +36,40 @@ def test_sort(kind, n):
     np.testing.assert_array_equal(values, x[reverse])
 
 
+@pytest.mark.parametrize("kind", ["i1", "u2", "f2", "i4", "f4", "u8", "f8"])
+@pytest.mark.parametrize("n", [1, 3, 10, 100, 257, 600, 2100])
+def test_many_rows(kind, n):
+    """Rows that are sorted side by side: whole groups of them, and the rest."""
+    for rows in (4, 5, 16, 37):
+        draw = np.random.default_rng([rows, n])
+        x = (draw.normal(size=(rows, n)) * 60).astype("i4").astype(kind)  # many equal ones
+        if kind[0] == "f":
+            x[draw.random(x.shape) < 0.1] = -0.0
+            x[draw.random(x.shape) < 0.1] = np.nan
+            x[draw.random(x.shape) < 0.02] = -np.inf
+        order = np.argsort(x, axis=1, kind="stable")
+        for a in (cp.array(x), cp.array(x.T.copy()).T, cp.array(np.repeat(x, 2, 1))[:, ::2]):
+            same(cp.argsort(a, axis=1), order)
+            same(cp.sort(a, axis=1), np.take_along_axis(x, order, 1))
+        values, down = torch_sort(x) if kind != "u8" and kind != "u2" else (None, None)
+        if down is not None:
+            reverse = n - 1 - np.argsort(x[:, ::-1], axis=1, kind="stable")[:, ::-1]
+            np.testing.assert_array_equal(down, reverse)
+            np.testing.assert_array_equal(values, np.take_along_axis(x, reverse, 1))
+
+
+def test_gather_refuses_what_is_outside():
+    import simt.torch as torch
+
+    x = torch.arange(12.0).reshape(3, 4)
+    for bad in (-1, 4):
+        index = torch.zeros(3, 2, dtype=torch.int64) + bad
+        with pytest.raises((RuntimeError, IndexError), match="out of bounds|out of range"):
+            print(x.gather(1, index))
+    index = torch.zeros(2, 2, dtype=torch.int64) + 3
+    np.testing.assert_array_equal(x.gather(1, index).numpy(), [[3, 3], [7, 7]])
+
+
 def torch_sort(x):
     """Descending; NaN comes first."""
     import simt.torch as torch

@@ -284,11 +284,14 @@ def pad(array, pad_width, mode="constant", constant_values=0):
 
 def argsort(a, axis=-1, kind=None):
     """Positions that sort; always stable, whatever the kind."""
-    if a.ndim == 0:
-        raise ValueError("Sorting arrays with the rank of zero is not supported")
-    return _core.argsort(a.ravel(), 0) if axis is None else _core.argsort(a, axis)
+    return _sorted(_core.argsort, a, axis)
 
 
 def sort(a, axis=-1, kind=None):
-    order = argsort(a, axis)
-    return a.ravel()[order] if axis is None else _core.take_along_axis(a, order, axis)
+    return _sorted(_core.sort, a, axis)
+
+
+def _sorted(function, a, axis):
+    if a.ndim == 0:
+        raise ValueError("Sorting arrays with the rank of zero is not supported")
+    return function(a.ravel(), 0) if axis is None else function(a, axis)
