@@ -154,6 +154,7 @@ static const char *advice(PyObject *o) {
     if (binding_is_array(o) || kernel_is_device_array(o))
         return "an array of the device: pass it as an argument";
     if (is_ours(o)) return "a function for the host: call it outside of the kernel";
+    if (PyCFunction_Check(o)) return "a function of Python's library";
     return NULL;
 }
 
@@ -545,8 +546,11 @@ static simt_status host_attribute(void *context, const py_entity *of, const char
                                   py_entity *out) {
     if (of->kind == PY_ENTITY_INTRINSIC) return attribute_of_intrinsic(context, of, name, out);
     if (of->kind != PY_ENTITY_MODULE)
-        return status_fail(SIMT_ERR_TYPING, "%s has no attribute '%s' in a kernel",
-                           of->name ? of->name : "a constant", name);
+        return status_fail(SIMT_ERR_TYPING, "%s has no attribute '%s' in a kernel%s",
+                           of->name ? of->name : "a constant", name,
+                           of->name && strstr(of->name, "(an object of type")
+                               ? ": give its value a name outside of the kernel"
+                               : "");
     PyObject *value = PyObject_GetAttrString(of->handle, name);
     char whole[200];
     snprintf(whole, sizeof whole, "%s.%s", of->name, name);

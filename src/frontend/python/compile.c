@@ -185,6 +185,14 @@ static bool walk_function(py_ctx *c, const py_val *args) {
     return true;
 }
 
+static bool fail_unknown(py_ctx *c) {
+    const py_node *n = c->unknown;
+    py_entity e;
+    bool global = c->host->lookup(c->host->context, c->frame->fn, n->name, &e) == SIMT_OK;
+    return py_fail(c, n, "variable '%s' is used before it is assigned%s", n->name,
+                   global ? ": since the kernel assigns it, it is not the global one" : "");
+}
+
 static bool type_frame(py_ctx *c, const py_val *args) {
     py_frame *f = c->frame;
     bool emit = c->emit;
@@ -192,9 +200,7 @@ static bool type_frame(py_ctx *c, const py_val *args) {
     c->emit = false;
     c->unknown = NULL;
     if (!walk_function(c, args) && c->status != SIMT_OK) return false;
-    if (c->unknown != NULL)
-        return py_fail(c, c->unknown, "variable '%s' is used before it is assigned",
-                       c->unknown->name);
+    if (c->unknown != NULL) return fail_unknown(c);
     c->emit = emit;
     c->unknown = unknown;
     f->typed = true;

@@ -314,6 +314,13 @@ static bool do_assign(py_ctx *c, const py_node *n) {
     return true;
 }
 
+static bool do_expression(py_ctx *c, const py_node *n) {
+    py_val value;
+    if (!py_expr(c, n, &value)) return false;
+    if (n->kind == PY_CALL || value.type->kind != TY_ENTITY) return true;
+    return py_fail(c, n, "this does nothing%s", py_advice(c, value.type));
+}
+
 static bool statement(py_ctx *c, const py_node *n) {
     py_val ignored;
     if (c->emit) c->b.pos = py_pos(c, n);
@@ -326,7 +333,7 @@ static bool statement(py_ctx *c, const py_node *n) {
     case PY_FOR: return do_for(c, n);
     case PY_WHILE: return do_while(c, n);
     case PY_IF: return do_if(c, n);
-    case PY_EXPR: return py_expr(c, n->a, &ignored);
+    case PY_EXPR: return do_expression(c, n->a);
     case PY_PASS: return true;
     case PY_BREAK:
     case PY_CONTINUE: return do_jump(c, n);

@@ -54,7 +54,8 @@ bool py_to_scalar(py_ctx *c, const py_node *at, const py_val *v, py_scalar to, p
         return true;
     }
     if (from == PY_S_NONE)
-        return py_fail(c, at, "%s expected, not %s", py_scalar_name(to), py_type_text(c, v->type));
+        return py_fail(c, at, "%s expected, not %s%s", py_scalar_name(to), py_type_text(c, v->type),
+                       py_advice(c, v->type));
     if (constant_fits(v, to)) {
         *out = keep_constant(c, v, to);
         return true;
@@ -172,6 +173,6 @@ bool py_to_index(py_ctx *c, const py_node *at, const py_val *v, const char *what
     py_scalar s = py_scalar_of(v);
     if (s != PY_S_BOOL && !py_scalar_is_int(s))
         return py_fail(c, at, "%s must be an integer, not %s%s", what, py_type_text(c, v->type),
-                       py_scalar_is_float(s) ? ": write int(...) or //" : "");
+                       py_scalar_is_float(s) ? ": write int(...) or //" : py_advice(c, v->type));
     return py_to_scalar(c, at, v, s == PY_S_U64 ? PY_S_U64 : PY_S_I64, out);
 }

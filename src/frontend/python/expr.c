@@ -52,7 +52,7 @@ static bool free_name(py_ctx *c, const py_node *n, py_val *out) {
         k = PY_NEW(c, struct py_known, 1);
         k->name = n->name;
         simt_status status = c->host->lookup(c->host->context, c->frame->fn, n->name, &k->entity);
-        if (status != SIMT_OK) return py_pass_failure(c, n, status);
+        if (status != SIMT_OK) return py_fail_name(c, n, status);
         k->next = c->frame->known;
         c->frame->known = k;
     }
@@ -90,7 +90,7 @@ static bool entity_attribute(py_ctx *c, const py_node *n, const py_entity *of, p
         return py_fail(c, n, "%s has no attribute '%s' in a kernel",
                        py_type_text(c, py_type_entity(c, of)), n->name);
     simt_status status = c->host->attribute(c->host->context, of, n->name, e);
-    if (status != SIMT_OK) return py_pass_failure(c, n, status);
+    if (status != SIMT_OK) return py_fail_member(c, n, of, status);
     return entity_value(c, n, e, out);
 }
 
@@ -125,9 +125,7 @@ bool py_get_attribute(py_ctx *c, const py_node *n, const py_val *of, py_val *out
         break;
     default: break;
     }
-    if (found) return true;
-    return py_fail(c, n, "%s has no attribute '%s' in a kernel", py_type_text(c, of->type),
-                   n->name);
+    return found || py_fail_attribute(c, n, of->type);
 }
 
 bool py_set_attribute(py_ctx *c, const py_node *n, const py_val *of, const py_val *val) {
@@ -510,8 +508,7 @@ static bool call(py_ctx *c, const py_node *n, py_val *out) {
     if (!conjugate(c, n, out, &found)) return false;
     if (found) return true;
     if (!py_expr(c, n->a, &f)) return false;
-    if (f.type->kind != TY_ENTITY)
-        return py_fail(c, n, "%s cannot be called", py_type_text(c, f.type));
+    if (f.type->kind != TY_ENTITY) return py_fail_call(c, n, &f);
     const py_entity *e = f.type->entity;
     if (!evaluate_arguments(c, n, &x, e->kind == PY_ENTITY_FUNCTION)) return false;
     switch (e->kind) {
@@ -519,8 +516,7 @@ static bool call(py_ctx *c, const py_node *n, py_val *out) {
     case PY_ENTITY_FUNCTION: return call_function(c, n, e, &x, out);
     case PY_ENTITY_TYPE: return call_type(c, n, e, &x, out);
     case PY_ENTITY_NAMED: return py_call_named(c, n, e->names, &x, out);
-    default:
-        return py_fail(c, n, "%s cannot be called in a kernel", e->name ? e->name : "this object");
+    default: return py_fail_call(c, n, &f);
     }
 }
 
@@ -579,7 +575,8 @@ static bool constant(py_ctx *c, const py_node *n, py_val *out) {
         return true;
     }
     if (n->value.kind == PY_VALUE_BIG_INT) return py_fail(c, n, "an integer beyond 64 bits");
-    if (n->value.kind == PY_VALUE_OTHER) return py_fail(c, n, "a kernel cannot use this constant");
+    if (n->value.kind == PY_VALUE_OTHER)
+        return py_fail(c, n, "a kernel cannot use this constant: put bytes into an array");
     *out = py_val_constant(c, &n->value, PY_S_NONE);
     return true;
 }

@@ -2,6 +2,7 @@
 #include "frontend/python/intrinsics.h"
 
 #include <string.h>
+#include <strings.h>
 
 static const py_intrinsic table[] = {
 #define CALL(name, function, extra)  {name, function, extra, false},
@@ -15,6 +16,28 @@ const py_intrinsic *py_find_intrinsic(const char *name) {
     for (size_t i = 0; i < sizeof table / sizeof *table; i++)
         if (strcmp(table[i].name, name) == 0) return &table[i];
     return NULL;
+}
+
+const char *py_intrinsic_within(const char *name) {
+    size_t n = strlen(name);
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        const char *row = table[i].name;
+        if (strncmp(row, name, n) == 0 && (row[n] == 0 || row[n] == '.')) return row;
+    }
+    return NULL;
+}
+
+const char *py_intrinsic_near(const char *name) {
+    const char *best = NULL;
+    size_t n = strlen(name), most = strcspn(name, ".") + 2;
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        const char *row = table[i].name;
+        size_t m = strlen(row), same = m < n ? m : n;
+        if (same <= most || strncasecmp(row, name, same) != 0) continue;
+        best = row;
+        most = same;
+    }
+    return best;
 }
 
 py_val *py_argument(py_call *x, uint32_t i, const char *keyword) {
@@ -38,8 +61,10 @@ bool py_check_arguments(py_ctx *c, py_call *x, uint32_t least, uint32_t most,
             return py_fail(c, x->node, "%s has no argument '%s'", x->name, x->keywords[i]);
     uint32_t n = x->nargs + x->nkeywords;
     if (n >= least && n <= most) return true;
+    const char *open = *keywords ? " (" : "", *close = *keywords ? ")" : "";
     if (least == most)
-        return py_fail(c, x->node, "%s takes %u argument%s, %u given", x->name, least,
-                       least == 1 ? "" : "s", n);
-    return py_fail(c, x->node, "%s takes %u to %u arguments, %u given", x->name, least, most, n);
+        return py_fail(c, x->node, "%s takes %u argument%s%s%s%s, %u given", x->name, least,
+                       least == 1 ? "" : "s", open, keywords, close, n);
+    return py_fail(c, x->node, "%s takes %u to %u arguments%s%s%s, %u given", x->name, least, most,
+                   open, keywords, close, n);
 }

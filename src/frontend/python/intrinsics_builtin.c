@@ -15,7 +15,7 @@ bool builtin_range(py_ctx *c, py_call *x, py_val *out) {
         py_scalar s = py_scalar_of(a);
         if (s != PY_S_BOOL && !py_scalar_is_int(s))
             return py_fail(c, x->node, "range takes integers, not %s%s", py_type_text(c, a->type),
-                           py_scalar_is_float(s) ? ": write int(...)" : "");
+                           py_scalar_is_float(s) ? ": write int(...)" : py_advice(c, a->type));
         /* as Numba: int32 for int32 arguments alone, uint64 for unsigned ones alone, else int64 */
         is_unsigned = is_unsigned && py_scalar_is_unsigned(s);
         py_scalar wide = s == PY_S_U64 ? PY_S_U64 : s <= PY_S_I32 ? PY_S_I32 : PY_S_I64;
@@ -68,16 +68,16 @@ bool builtin_extreme(py_ctx *c, py_call *x, py_val *out) {
         items = PY_NEW(c, py_val, n + 1);
         for (uint32_t i = 0; i < n; i++) items[i] = py_val_item(tuple, i);
     } else if (n == 1) {
-        return py_fail(c, x->node, "%s of %s: give it two or more numbers, or a tuple", x->name,
-                       py_type_text(c, items[0].type));
+        return py_fail(c, x->node, "%s of %s: give it two or more numbers, or a tuple",
+                       py_as_written(x->name), py_type_text(c, items[0].type));
     }
     if (n == 0) return py_fail(c, x->node, "%s of nothing", x->name);
     const py_type *t = items[0].type;
     for (uint32_t i = 0; i < n; i++) {
         t = t->kind == TY_SCALAR ? py_type_unify(c, t, items[i].type) : NULL;
         if (t == NULL || t->kind != TY_SCALAR || py_scalar_is_complex(t->scalar))
-            return py_fail(c, x->node, "%s takes real numbers, not %s", x->name,
-                           py_type_text(c, items[i].type));
+            return py_fail(c, x->node, "%s takes real numbers, not %s%s", py_as_written(x->name),
+                           py_type_text(c, items[i].type), py_advice(c, items[i].type));
     }
     py_val best, next, better;
     if (!py_convert(c, x->node, &items[0], t, &best)) return false;
@@ -251,7 +251,8 @@ static bool print_value(py_ctx *c, py_call *x, print_work *w, const py_val *v) {
     }
     py_scalar s = py_scalar_of(v);
     if (s == PY_S_NONE)
-        return py_fail(c, x->node, "print() of %s in a kernel", py_type_text(c, v->type));
+        return py_fail(c, x->node, "print() of %s in a kernel%s", py_type_text(c, v->type),
+                       py_advice(c, v->type));
     uint32_t n = py_type_slots(v->type);
     if (w->format.nvalues + n > MOST_PRINT_VALUES)
         return py_fail(c, x->node, "print() of more than %d values", MOST_PRINT_VALUES);

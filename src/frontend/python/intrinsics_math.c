@@ -15,8 +15,8 @@ ir_value *py_emit_hypot(py_ctx *c, ir_value *x, ir_value *y) {
 static bool float_argument(py_ctx *c, py_call *x, uint32_t i, py_val *out) {
     py_scalar s = py_scalar_of(&x->args[i]);
     if (s == PY_S_NONE || py_scalar_is_complex(s))
-        return py_fail(c, x->node, "%s takes real numbers, not %s", x->name,
-                       py_type_text(c, x->args[i].type));
+        return py_fail(c, x->node, "%s takes real numbers, not %s%s", x->name,
+                       py_type_text(c, x->args[i].type), py_advice(c, x->args[i].type));
     py_scalar to = s == PY_S_F16 ? PY_S_F32 : py_scalar_is_float(s) ? s : PY_S_F64;
     return py_to_scalar(c, x->node, &x->args[i], to, out);
 }

@@ -13,8 +13,8 @@ static py_scalar float_of(py_scalar s) {
 static bool number(py_ctx *c, py_call *x, uint32_t i, py_scalar *s) {
     *s = py_scalar_of(&x->args[i]);
     if (*s != PY_S_NONE) return true;
-    return py_fail(c, x->node, "%s takes numbers, not %s", x->name,
-                   py_type_text(c, x->args[i].type));
+    return py_fail(c, x->node, "%s takes numbers, not %s%s", x->name,
+                   py_type_text(c, x->args[i].type), py_advice(c, x->args[i].type));
 }
 
 /* Both arguments as their common type (floats only when `floats`). */

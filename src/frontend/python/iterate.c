@@ -42,7 +42,9 @@ bool py_iter_length(py_ctx *c, const py_node *at, const py_val *it, ir_value **l
             *length = *length == NULL ? n : py_emit_binary(c, IR_MIN_S, *length, n);
         }
         return true;
-    default: return py_fail(c, at, "%s cannot be iterated", py_type_text(c, it->type));
+    default:
+        return py_fail(c, at, "%s cannot be iterated%s", py_type_text(c, it->type),
+                       it->type->kind == TY_SCALAR ? ": write range(...)" : py_advice(c, it->type));
     }
 }
 

@@ -30,15 +30,19 @@ static py_scalar arithmetic_type(py_scalar a, py_scalar b) {
 
 static bool no_operator(py_ctx *c, const py_node *at, py_operator op, const py_val *a,
                         const py_val *b) {
-    const char *ta = py_type_text(c, a->type);
-    if (b == NULL) return py_fail(c, at, "no operator %s for %s", py_operator_text(op), ta);
-    const char *hint = "";
-    if (a->type->kind == TY_ARRAY || b->type->kind == TY_ARRAY)
-        hint = ": a kernel works on elements, write a[i]";
-    else if (a->type->names != NULL || b->type->names != NULL)
-        hint = ": write it for the items, v.x";
-    else if (op >= PY_LSHIFT && op <= PY_BITAND)
+    const char *ta = py_type_text(c, a->type), *hint = py_advice(c, a->type);
+    if (*hint == 0 && b != NULL) hint = py_advice(c, b->type);
+    if (*hint == 0 && ((op >= PY_LSHIFT && op <= PY_BITAND) || op == PY_INVERT))
         hint = ": it works on integers, convert with int(...)";
+    if (b == NULL) return py_fail(c, at, "no operator %s for %s%s", py_operator_text(op), ta, hint);
+    if (at->kind == PY_COMPARE && at->list.count == 1 &&
+        (at->ops[0] == PY_GT || at->ops[0] == PY_GTE)) { /* a > b went by b < a */
+        op = at->ops[0];
+        const py_val *swapped = a;
+        a = b;
+        b = swapped;
+        ta = py_type_text(c, a->type);
+    }
     return py_fail(c, at, "no operator %s for %s and %s%s", py_operator_text(op), ta,
                    py_type_text(c, b->type), hint);
 }

@@ -47,15 +47,15 @@ static bool take_apart(py_ctx *c, const py_node *at, const py_val *of, const py_
             if (!py_to_index(c, at, &v, "an index", &v)) return false;
         } else if (kind != TY_SLICE && kind != TY_NONE && !is_ellipsis(&v)) {
             return py_fail(c, at, "an index must be integers or slices, not %s%s",
-                           py_type_text(c, v.type),
-                           kind == TY_ARRAY ? ": index element by element" : "");
+                           py_type_text(c, v.type), py_advice(c, v.type));
         }
         if (kind != TY_SCALAR) p->all_integers = false;
         if (kind == TY_SCALAR || kind == TY_SLICE) p->axes++;
         p->item[p->n++] = v;
     }
     if (p->axes > of->type->ndim)
-        return py_fail(c, at, "%u indices for an array of %u dimensions", p->axes, of->type->ndim);
+        return py_fail(c, at, "%u indices for an array of %u dimension%s", p->axes, of->type->ndim,
+                       of->type->ndim == 1 ? "" : "s");
     return true;
 }
 
@@ -198,7 +198,11 @@ static bool get_element(py_ctx *c, const py_node *at, const py_val *of, const pa
 }
 
 static bool may_write(py_ctx *c, const py_node *at, const py_val *of) {
-    if (of->type->readonly) return py_fail(c, at, "array '%s' is read-only", name_of(at, of));
+    if (of->type->readonly)
+        return py_fail(c, at, "array '%s' is read-only%s", name_of(at, of),
+                       of->origin != NULL && of->origin->parameter < 0
+                           ? ": give the kernel an array to write as an argument"
+                           : "");
     if (of->origin != NULL && of->origin->parameter >= 0)
         c->writes[of->origin->parameter] = true;
     else if (of->origin == NULL && of->type->space == IR_PTR_GLOBAL) /* it may be any of them */
@@ -214,8 +218,8 @@ bool py_element_begin(py_ctx *c, const py_node *at, const py_val *of, const py_v
         return py_fail(c, at, "an array expected, not %s", py_type_text(c, of->type));
     if (!take_apart(c, at, of, index, &p) || !may_write(c, at, of)) return false;
     if (!p.all_integers || p.n != of->type->ndim)
-        return py_fail(c, at, "one element expected: %u indices for an array of %u dimensions",
-                       p.axes, of->type->ndim);
+        return py_fail(c, at, "one element expected: %u indices for an array of %u dimensions%s",
+                       p.axes, of->type->ndim, p.axes == 1 ? ": write (i, j)" : "");
     e->type = of->type->scalar;
     if (!c->emit) return true;
     for (uint32_t i = 0; i < p.n; i++) e->index[i] = py_slot(&p.item[i], 0);
@@ -371,7 +375,8 @@ bool py_get_item(py_ctx *c, const py_node *at, const py_val *of, const py_val *i
         return py_fail(c, at, "a kernel cannot launch kernels: call %s(...) as a function",
                        of->type->entity->name);
     if (of->type->kind != TY_ARRAY)
-        return py_fail(c, at, "%s has no elements to index", py_type_text(c, of->type));
+        return py_fail(c, at, "%s has no elements to index%s", py_type_text(c, of->type),
+                       py_advice(c, of->type));
     if (of->type->record != NULL && is_name(index)) {
         if (py_array_field(c, of, index->value.text, out)) return true;
         return py_fail(c, at, "%s has no field '%s'", py_type_text(c, of->type), index->value.text);
@@ -441,7 +446,8 @@ bool py_set_item(py_ctx *c, const py_node *at, const py_val *of, const py_val *i
     if (p.all_integers && p.n == of->type->ndim) {
         py_val v;
         if (value->type->kind == TY_ARRAY)
-            return py_fail(c, at, "an element of '%s' cannot be an array", name_of(at, of));
+            return py_fail(c, at, "an element of '%s' cannot be an array: write one element, a[i]",
+                           name_of(at, of));
         if (!py_to_scalar(c, at, value, of->type->scalar, &v)) return false;
         if (c->emit) access(c, at, of, p.item, p.n, v.v, NULL);
         return true;

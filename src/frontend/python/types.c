@@ -133,7 +133,7 @@ static void print_type(strbuf *b, const py_type *t) {
         if (t->entity->kind == PY_ENTITY_TYPE)
             strbuf_printf(b, " %s", t->entity->record ? "record" : py_scalar_name(t->entity->type));
         else if (t->entity->name != NULL)
-            strbuf_printf(b, " %s", t->entity->name);
+            strbuf_printf(b, " %s", py_as_written(t->entity->name));
         break;
     }
     }

@@ -160,7 +160,13 @@ bool py_fail(py_ctx *c, const py_node *at, const char *format, ...)
 /* unsupported.c: these say what to write instead */
 bool py_fail_unsupported(py_ctx *c, const py_node *n);
 bool py_fail_unknown(py_ctx *c, const py_node *n, const char *function); /* "numpy.zeros" */
-bool py_pass_failure(py_ctx *c, const py_node *at, simt_status status);  /* a host's failure */
+bool py_fail_name(py_ctx *c, const py_node *n, simt_status status);      /* not defined */
+bool py_fail_member(py_ctx *c, const py_node *n, const py_entity *of, simt_status status);
+bool py_fail_attribute(py_ctx *c, const py_node *n, const py_type *of);
+bool py_fail_call(py_ctx *c, const py_node *n, const py_val *f);
+const char *py_as_written(const char *name);        /* "builtins.sum" is sum */
+const char *py_advice(py_ctx *c, const py_type *t); /* ": ..." where a number is wanted, or "" */
+bool py_pass_failure(py_ctx *c, const py_node *at, simt_status status); /* a host's failure */
 void *py_alloc(py_ctx *c, size_t bytes);
 #define PY_NEW(c, type, count) ((type *)py_alloc((c), sizeof(type) * (size_t)(count)))
 py_var *py_find_var(py_frame *f, const char *name); /* NULL: not a local variable */
@@ -374,6 +380,10 @@ typedef struct py_intrinsic {
     bool value; /* used without a call: cuda.threadIdx.x */
 } py_intrinsic;
 const py_intrinsic *py_find_intrinsic(const char *name);
+/* `name`, or the first name of the group: "cuda.threadIdx" gives "cuda.threadIdx.x"; NULL: neither. */
+const char *py_intrinsic_within(const char *name);
+/* One that begins as `name`, or as which `name` begins; or NULL. */
+const char *py_intrinsic_near(const char *name);
 /* Argument i of a call, by position or keyword; NULL: not given. */
 py_val *py_argument(py_call *x, uint32_t i, const char *keyword);
 /* Checks the number of arguments and that there are no unknown keywords ("shape dtype"). */
