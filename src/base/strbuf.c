@@ -36,14 +36,27 @@ void strbuf_add(strbuf *b, const char *text, size_t length) {
 
 void strbuf_puts(strbuf *b, const char *text) { strbuf_add(b, text, strlen(text)); }
 
+void strbuf_put_number(strbuf *b, uint64_t n) {
+    char digits[20], *first = digits + sizeof digits;
+    do *--first = (char)('0' + n % 10);
+    while (n /= 10);
+    strbuf_add(b, first, (size_t)(digits + sizeof digits - first));
+}
+
 void strbuf_printf(strbuf *b, const char *format, ...) {
     va_list args, again;
     va_start(args, format);
     va_copy(again, args);
-    int length = vsnprintf(NULL, 0, format, args);
-    if (length >= 0 && strbuf_reserve(b, (size_t)length)) {
-        vsnprintf(b->text + b->length, (size_t)length + 1, format, again);
-        b->length += (size_t)length;
+    if (strbuf_reserve(b, 0)) {
+        size_t room = b->capacity - b->length;
+        int length = vsnprintf(b->text + b->length, room, format, args);
+        bool fits = length >= 0 && (size_t)length < room;
+        if (!fits && length >= 0 && strbuf_reserve(b, (size_t)length)) {
+            vsnprintf(b->text + b->length, (size_t)length + 1, format, again);
+            fits = true;
+        }
+        if (fits) b->length += (size_t)length;
+        b->text[b->length] = '\0';
     }
     va_end(again);
     va_end(args);

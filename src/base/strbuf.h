@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 typedef struct strbuf {
     char *text; /* NUL-terminated when length > 0; NULL when nothing was added */
@@ -16,6 +17,7 @@ void strbuf_init(strbuf *b);
 void strbuf_deinit(strbuf *b);
 void strbuf_add(strbuf *b, const char *text, size_t length);
 void strbuf_puts(strbuf *b, const char *text);
+void strbuf_put_number(strbuf *b, uint64_t n); /* decimal */
 void strbuf_printf(strbuf *b, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* The text ("" when empty), still owned by the buffer. */
 const char *strbuf_text(const strbuf *b);

@@ -18,7 +18,6 @@
 #include "ir/ir.h"
 
 #include <ctype.h>
-#include <inttypes.h>
 #include <string.h>
 
 const char *const ir_special_names[IR_SPECIAL_COUNT] = {
@@ -36,9 +35,17 @@ typedef struct printing {
 
 static uint32_t number(const ir_value *v) { return (uint32_t)(uintptr_t)v->note; }
 
+/* Not by strbuf_printf: the printed form is the key of the cache of kernels, so each is printed. */
+static void put(strbuf *out, const char *text, uint64_t n) {
+    strbuf_puts(out, text);
+    strbuf_put_number(out, n);
+}
+
 static void define(printing *p, ir_value *v) {
     v->note = (void *)(uintptr_t)p->values++;
-    strbuf_printf(p->out, "%%%u: %s", number(v), ir_type_name(v->type));
+    put(p->out, "%", number(v));
+    strbuf_puts(p->out, ": ");
+    strbuf_puts(p->out, ir_type_name(v->type));
 }
 
 static void indent(printing *p, int depth) {
@@ -46,8 +53,7 @@ static void indent(printing *p, int depth) {
 }
 
 static void print_args(printing *p, const ir_inst *inst) {
-    for (unsigned i = 0; i < inst->nargs; i++)
-        strbuf_printf(p->out, "%s%%%u", i ? ", " : " ", number(inst->args[i]));
+    for (unsigned i = 0; i < inst->nargs; i++) put(p->out, i ? ", %" : " %", number(inst->args[i]));
 }
 
 static void print_memory(printing *p, const ir_inst *inst) {
@@ -60,7 +66,7 @@ static void print_region(printing *p, ir_region *region, int depth);
 static void print_construct(printing *p, ir_inst *inst, int depth) {
     uint32_t label = p->constructs++;
     inst->note = (void *)(uintptr_t)label;
-    strbuf_printf(p->out, "%s @%u", ir_op_table[inst->op].name, label);
+    put(p->out, " @", label);
     if (inst->op == IR_IF) print_args(p, inst);
     if (inst->op == IR_LOOP) {
         strbuf_puts(p->out, " (");
@@ -68,7 +74,7 @@ static void print_construct(printing *p, ir_inst *inst, int depth) {
             uint32_t init = number(inst->args[i]);
             if (i) strbuf_puts(p->out, ", ");
             define(p, &inst->regions[0]->params[i]);
-            strbuf_printf(p->out, " = %%%u", init);
+            put(p->out, " = %", init);
         }
         strbuf_puts(p->out, ")");
     }
@@ -84,8 +90,9 @@ static void print_construct(printing *p, ir_inst *inst, int depth) {
 }
 
 static void print_position(strbuf *out, source_pos at) {
-    strbuf_printf(out, " @%u:%u", at.line, at.column);
-    if (at.call) strbuf_printf(out, " in %u", at.call);
+    put(out, " @", at.line);
+    put(out, ":", at.column);
+    if (at.call) put(out, " in ", at.call);
 }
 
 static void print_inst(printing *p, ir_inst *inst, int depth) {
@@ -95,27 +102,31 @@ static void print_inst(printing *p, ir_inst *inst, int depth) {
         define(p, &inst->results[i]);
     }
     if (inst->nresults) strbuf_puts(p->out, " = ");
+    strbuf_puts(p->out, info->name);
     switch (inst->op) {
     case IR_BLOCK:
     case IR_LOOP:
     case IR_IF: print_construct(p, inst, depth); break;
     case IR_CONST:
-    case IR_ALLOC: strbuf_printf(p->out, "%s %" PRIu64, info->name, inst->imm); break;
+    case IR_ALLOC: put(p->out, " ", inst->imm); break;
     case IR_SPECIAL:
-        strbuf_printf(p->out, "%s %s", info->name, ir_special_names[inst->imm % IR_SPECIAL_COUNT]);
+        strbuf_puts(p->out, " ");
+        strbuf_puts(p->out, ir_special_names[inst->imm % IR_SPECIAL_COUNT]);
         break;
-    case IR_FENCE: strbuf_printf(p->out, "%s %s", info->name, ir_scope_names[inst->imm % 3]); break;
+    case IR_FENCE:
+        strbuf_puts(p->out, " ");
+        strbuf_puts(p->out, ir_scope_names[inst->imm % IR_SCOPE_COUNT]);
+        break;
     case IR_FAULT:
-        strbuf_printf(p->out, "%s %" PRIu64, info->name, inst->imm);
+        put(p->out, " ", inst->imm);
         print_args(p, inst);
         break;
     case IR_BR:
     case IR_CONTINUE:
-        strbuf_printf(p->out, "%s @%u", info->name, (uint32_t)(uintptr_t)inst->label->note);
+        put(p->out, " @", (uint32_t)(uintptr_t)inst->label->note);
         print_args(p, inst);
         break;
     default:
-        strbuf_puts(p->out, info->name);
         if (info->reads || info->writes) print_memory(p, inst);
         print_args(p, inst);
     }

@@ -139,7 +139,7 @@ a["x"] = 1
 -> a["x"] = 1 | an index must be integers or slices, not string: kernels do not compute with strings
 
 a.x = 1
--> a.x = 1 | the attribute 'x' of array(float32, 1d, C) cannot be assigned in a kernel: assign to elements
+-> a.x = 1 | the attribute 'x' of array(float32, 1d, C) cannot be assigned in a kernel
 
 a = a + 1
 -> a + 1 | no operator + for array(float32, 1d, C) and int64: a kernel works on elements, write a[i]

@@ -7,11 +7,26 @@ enum { MOST_DEPTH = 300 };
 
 /* ---- names ---- */
 
+/* What the host said of a name of the function (`of` NULL) or of an attribute: asked once. */
 struct py_known {
     struct py_known *next;
+    const py_entity *of;
     const char *name;
     py_entity entity;
 };
+
+static py_entity *find_known(py_ctx *c, const py_entity *of, const char *name) {
+    struct py_known *k = c->frame->known;
+    while (k != NULL && (k->of != of || strcmp(k->name, name) != 0)) k = k->next;
+    return k != NULL ? &k->entity : NULL;
+}
+
+static py_entity *add_known(py_ctx *c, const py_entity *of, const char *name) {
+    struct py_known *k = PY_NEW(c, struct py_known, 1);
+    *k = (struct py_known){.next = c->frame->known, .of = of, .name = name};
+    c->frame->known = k;
+    return &k->entity;
+}
 
 static bool entity_value(py_ctx *c, const py_node *at, const py_entity *e, py_val *out) {
     switch (e->kind) {
@@ -46,17 +61,13 @@ static bool entity_value(py_ctx *c, const py_node *at, const py_entity *e, py_va
 }
 
 static bool free_name(py_ctx *c, const py_node *n, py_val *out) {
-    struct py_known *k = c->frame->known;
-    while (k != NULL && strcmp(k->name, n->name) != 0) k = k->next;
-    if (k == NULL) {
-        k = PY_NEW(c, struct py_known, 1);
-        k->name = n->name;
-        simt_status status = c->host->lookup(c->host->context, c->frame->fn, n->name, &k->entity);
+    py_entity *e = find_known(c, NULL, n->name);
+    if (e == NULL) {
+        e = add_known(c, NULL, n->name);
+        simt_status status = c->host->lookup(c->host->context, c->frame->fn, n->name, e);
         if (status != SIMT_OK) return py_fail_name(c, n, status);
-        k->next = c->frame->known;
-        c->frame->known = k;
     }
-    return entity_value(c, n, &k->entity, out);
+    return entity_value(c, n, e, out);
 }
 
 static bool name(py_ctx *c, const py_node *n, py_val *out) {
@@ -77,7 +88,9 @@ static bool name(py_ctx *c, const py_node *n, py_val *out) {
 /* ---- attributes ---- */
 
 static bool entity_attribute(py_ctx *c, const py_node *n, const py_entity *of, py_val *out) {
-    py_entity *e = PY_NEW(c, py_entity, 1);
+    py_entity *e = find_known(c, of, n->name);
+    if (e != NULL) return entity_value(c, n, e, out);
+    e = add_known(c, of, n->name);
     if (of->kind == PY_ENTITY_INTRINSIC) { /* ours first: methods of groups */
         const char *full = arena_printf(c->mem, "%s.%s", of->name, n->name);
         if (full != NULL && py_find_intrinsic(full) != NULL) {

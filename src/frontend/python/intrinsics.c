@@ -5,16 +5,17 @@
 #include <strings.h>
 
 static const py_intrinsic table[] = {
-#define CALL(name, function, extra)  {name, function, extra, false},
-#define VALUE(name, function, extra) {name, function, extra, true},
+#define CALL(name, function, extra)  {name, function, extra, false, sizeof(name) - 1},
+#define VALUE(name, function, extra) {name, function, extra, true, sizeof(name) - 1},
 #include "frontend/python/intrinsics.def"
 #undef CALL
 #undef VALUE
 };
 
 const py_intrinsic *py_find_intrinsic(const char *name) {
+    size_t n = strlen(name);
     for (size_t i = 0; i < sizeof table / sizeof *table; i++)
-        if (strcmp(table[i].name, name) == 0) return &table[i];
+        if (table[i].length == n && memcmp(table[i].name, name, n) == 0) return &table[i];
     return NULL;
 }
 

@@ -377,7 +377,8 @@ typedef struct py_intrinsic {
     const char *name;
     py_intrinsic_run run;
     int64_t extra;
-    bool value; /* used without a call: cuda.threadIdx.x */
+    bool value;     /* used without a call: cuda.threadIdx.x */
+    uint8_t length; /* of the name */
 } py_intrinsic;
 const py_intrinsic *py_find_intrinsic(const char *name);
 /* `name`, or the first name of the group: "cuda.threadIdx" gives "cuda.threadIdx.x"; NULL: neither. */

@@ -1,3 +1,0 @@
-"""numba.cuda.kernels.reduction"""
-
-from .._reduction import Reduce  # noqa: F401
