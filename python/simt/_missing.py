@@ -27,11 +27,7 @@ INSTEAD = {
 
 # For names whose nearest is another word.
 _NEAREST = {
-    **{
-        ("numba", n): "numba.cuda.jit"
-        for n in ("njit", "jit", "generated_jit", "stencil", "cfunc", "jit_module")
-    },
-    ("numba", "prange"): "numba.cuda.grid",
+    **{("numba", n): "numba.cuda.jit" for n in ("generated_jit", "stencil", "cfunc", "jit_module")},
     **{
         ("numba.cuda", n): "the kernel's inspect_asm()"
         for n in ("compile", "compile_ptx", "compile_all", "compile_for_current_device")

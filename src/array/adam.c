@@ -90,7 +90,9 @@ static simt_status run_locked(const array_adam *items, int n, bool *done) {
     if (!disjoint(items, n)) return SIMT_OK;
     adam_run r = {items, n, find_loop()};
     void *token = chunks > 100 && array_ctx.gil_drop ? array_ctx.gil_drop() : NULL;
+    bool held = device_hold_interrupts(true);
     status = array_ctx.dev->parallel(array_ctx.dev, chunks, 4, run_chunks, &r);
+    device_hold_interrupts(held);
     if (chunks > 100 && array_ctx.gil_take) array_ctx.gil_take(token);
     for (int i = 0; i < n; i++)
         items[i].param->store->version++, items[i].average->store->version++,

@@ -131,8 +131,11 @@ static simt_status run_slices(void *context, size_t begin, size_t end) {
     return SIMT_OK;
 }
 
-/* How a product is cut: two slices for each worker even out unequal cores; widths are multiples of what the
- * inner loops take at once, so that these are full. */
+/* How a product is cut: two slices for each worker even out unequal cores, more where they would take so
+ * long that an interrupt waits; widths are multiples of what the inner loops take at once, so that these
+ * are full. */
+enum { SLICE_LEAST = 384 }; /* narrower ones cost speed */
+#define SLICE_FLOPS 1e10    /* 0.1 to 0.2 s */
 static slices cut(const device *dev, const blas_gemm *g, double flops) {
     int64_t parts = dev->nthreads * (flops > (g->own ? 4e6 : 2e7) ? 2 : 1), unit = 32;
     slices s = {g, g->m >= g->n, 0};
@@ -141,6 +144,8 @@ static slices cut(const device *dev, const blas_gemm *g, double flops) {
         unit = s.by_rows ? 8 : g->b_trans ? 4 : 48;
     }
     int64_t length = s.by_rows ? g->m : g->n;
+    int64_t heard = min_i64((int64_t)(flops / SLICE_FLOPS), length / SLICE_LEAST);
+    if (parts < heard) parts = heard;
     s.width = ((length + parts - 1) / parts + unit - 1) / unit * unit;
     return s;
 }

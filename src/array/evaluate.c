@@ -132,11 +132,75 @@ static void release(const graph_plan *plan, const graph_step *step) {
     }
 }
 
-/* Such a step is never stopped in the middle: nobody shall see an array half changed. */
-static bool changes_existing(const graph_plan *plan, const graph_step *step) {
-    for (uint32_t i = 0; i < step->nnodes; i++)
-        if (existed_before(plan, plan->nodes[step->nodes[i]].out.buffer)) return true;
-    return false;
+/* ---- kernels that write into arrays which exist ----
+ *
+ * Nobody shall see an array half changed. Such a kernel is not stopped in the middle; but one that takes
+ * long, against which a copy of what it writes costs little, is: the arrays then get back what they had. */
+
+#define LONG_KERNEL 1e8 /* ns, as estimated: math functions take longer */
+#define COPY_COST   0.3 /* ns a byte, into new memory */
+#define COPY_SHARE  0.25
+#define MOST_COPY   ((int64_t)1 << 30)
+
+enum { MOST_UNDO = 16 };
+typedef struct undo {
+    uint32_t n;
+    int64_t bytes;
+    uint32_t buffer[MOST_UNDO];
+    void *copy[MOST_UNDO];
+} undo;
+
+/* The buffers that the step changes; false: too many to undo. */
+static bool find_changed(const graph_plan *plan, const graph_step *step, undo *u) {
+    u->n = 0;
+    u->bytes = 0;
+    for (uint32_t i = 0; i < step->nnodes; i++) {
+        uint32_t b = plan->nodes[step->nodes[i]].out.buffer, k = 0;
+        while (k < u->n && u->buffer[k] != b) k++;
+        if (k < u->n || !existed_before(plan, b)) continue;
+        if (u->n == MOST_UNDO) return false;
+        u->buffer[u->n++] = b;
+        u->bytes += plan->buffers[b].bytes;
+    }
+    return true;
+}
+
+static void end_undo(const graph_plan *plan, undo *u, bool restore) {
+    for (uint32_t i = 0; i < u->n; i++) {
+        size_t bytes = (size_t)plan->buffers[u->buffer[i]].bytes;
+        if (restore) memcpy(run.memory[u->buffer[i]], u->copy[i], bytes);
+        array_ctx.dev->free(array_ctx.dev, u->copy[i], bytes);
+    }
+}
+
+static bool begin_undo(const graph_plan *plan, undo *u, double cost) {
+    if (cost < LONG_KERNEL || u->bytes > MOST_COPY ||
+        (double)u->bytes * COPY_COST > cost * COPY_SHARE)
+        return false;
+    uint32_t changed = u->n;
+    for (u->n = 0; u->n < changed; u->n++) {
+        uint32_t b = u->buffer[u->n];
+        size_t bytes = (size_t)plan->buffers[b].bytes;
+        if (array_ctx.dev->alloc(array_ctx.dev, bytes, &u->copy[u->n]) != SIMT_OK) {
+            end_undo(plan, u, false);
+            return false;
+        }
+        memcpy(u->copy[u->n], run.memory[b], bytes);
+    }
+    return true;
+}
+
+static simt_status launch(const graph_plan *plan, const graph_step *step, code_fault *fault) {
+    simt_runtime *rt = array_ctx.rt;
+    undo u;
+    bool few = find_changed(plan, step, &u);
+    if (few && u.n == 0) return runtime_launch(rt, step->kernel, step->grid, run.args, 0, fault);
+    double cost = runtime_launch_cost(rt, step->kernel, step->grid);
+    if (!few || !begin_undo(plan, &u, cost))
+        return runtime_launch_whole(rt, step->kernel, step->grid, run.args, 0, fault);
+    simt_status status = runtime_launch(rt, step->kernel, step->grid, run.args, 0, fault);
+    end_undo(plan, &u, status != SIMT_OK);
+    return status;
 }
 
 static simt_status run_kernel(const graph_plan *plan, const graph_step *step) {
@@ -153,8 +217,7 @@ static simt_status run_kernel(const graph_plan *plan, const graph_step *step) {
     }
     code_fault fault = {0};
     array_ctx.stats.launches++;
-    SIMT_TRY((changes_existing(plan, step) ? runtime_launch_whole : runtime_launch)(
-        array_ctx.rt, step->kernel, step->grid, run.args, 0, &fault));
+    SIMT_TRY(launch(plan, step, &fault));
     if (fault.set)
         return status_fail(SIMT_ERR_INTERNAL, "fault %u in a kernel of array operations",
                            fault.number);
@@ -179,9 +242,11 @@ static simt_status run_call(const graph_plan *plan, const graph_step *step) {
         if (n->scalar[i] < 0) call_view_of(&c.in[i], &n->in[i], *offsets++);
     call_view_of(&c.out, &n->out, *offsets);
     call_function function = call_find(n->op);
+    bool held = device_hold_interrupts(existed_before(plan, n->out.buffer));
     simt_status status = function ? function(&c)
                                   : status_fail(SIMT_ERR_INTERNAL, "no library step '%s'",
                                                 array_op_table[n->op].name);
+    device_hold_interrupts(held);
     if (status == SIMT_OK) return status;
     for (uint32_t i = 0; i < array_ctx.npositions; i++) {
         const array_position *p = &array_ctx.positions[i];

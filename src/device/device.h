@@ -23,7 +23,8 @@ struct device {
     simt_status (*launch)(device *d, const code *c, const code_launch *launch, code_fault *fault);
     /* Runs fn(context, begin, end) over [0, count) in dynamic chunks of at least `grain`, on all
      * workers; for library calls (GEMM slices, im2col, gathers). A call from inside a worker runs serially. The
-     * first failure is returned (its diagnostic in the calling thread). */
+     * first failure is returned (its diagnostic in the calling thread). Interrupted between chunks, unless
+     * held: SIMT_ERR_INTERRUPT. */
     simt_status (*parallel)(device *d, size_t count, size_t grain,
                             simt_status (*fn)(void *context, size_t begin, size_t end),
                             void *context);
@@ -37,5 +38,8 @@ simt_status device_cpu_new(int threads, device **out);
 /* Called on the launching thread now and then during a long launch; returns true to stop it
  * (PyErr_CheckSignals). NULL: none. */
 void device_set_interrupt_check(bool (*check)(void));
+/* While held, `parallel` on this thread is not interrupted: its work must not stay half done. Returns
+ * what was set before. */
+bool device_hold_interrupts(bool hold);
 
 #endif

@@ -221,6 +221,10 @@ void ir_replace_uses(ir_func *f, ir_value *old, ir_value *with); /* everywhere i
 void ir_func_renumber(ir_func *f);                               /* dense ids in program order */
 static inline ir_value *ir_result(ir_inst *inst) { return inst->results; }
 
+/* What a pure operation makes of integers of this type, constant bits as in `const`; high bits of *out are
+ * not cleared. The second is not looked at where there is none. False: not an operation on integers. */
+bool ir_evaluate_integer(ir_op op, ir_type type, uint64_t a, uint64_t b, uint64_t *out);
+
 /* ---- printed form, parser, verifier ---- */
 void ir_print(const ir_func *f, strbuf *out);
 /* Parses one printed function. Failure: SIMT_ERR_IR_SYNTAX with line and column. */

@@ -15,6 +15,7 @@ typedef struct analysis {
     const uint32_t *block;
     ir_shapes *out;
     bool small_grid;
+    const ir_groups *groups; /* or NULL: the block */
 } analysis;
 
 static ir_shape *shape_at(const analysis *p, const ir_value *v) { return &p->out->values[v->id]; }
@@ -249,8 +250,55 @@ static ir_shape shape_of_growing(analysis *p, const ir_inst *in, const ir_shape 
     }
 }
 
+/* ---- groups ---- */
+
+static bool same_in_groups(const ir_groups *g, const ir_thread_value *v) {
+    for (uint32_t t = 0; t < g->threads && !v->one; t++)
+        for (uint32_t left = g->with[t]; left != 0; left &= left - 1) {
+            uint32_t other = t / IR_WARP_SIZE * IR_WARP_SIZE + (uint32_t)__builtin_ctz(left);
+            if (other < g->threads && v->of[other] != v->of[t]) return false;
+        }
+    return true;
+}
+
+/* What the lanes that meet all get; of a shuffle, when all of the warp take it from one lane. */
+static bool is_shared_result(const analysis *p, const ir_inst *in) {
+    int64_t mask, width;
+    switch (in->op) {
+    case IR_ACTIVEMASK:
+    case IR_VOTE_ALL:
+    case IR_VOTE_ANY:
+    case IR_VOTE_EQ:
+    case IR_BALLOT:
+    case IR_MATCH_ALL: return true;
+    case IR_SHFL_IDX:
+        return constant_of(p, in->args[2], &mask) && (uint32_t)mask == UINT32_MAX &&
+               constant_of(p, in->args[3], &width) && width == IR_WARP_SIZE;
+    default: return false;
+    }
+}
+
+static ir_shape shape_in_groups(const analysis *p, const ir_inst *in) {
+    const ir_thread_value *known = &p->groups->values[in->results[0].id];
+    bool is_unknown = false;
+    if (known->of != NULL) return same_in_groups(p->groups, known) ? uniform : varying;
+    if (ir_op_is_barrier(in->op)) return uniform;
+    if (in->op == IR_ALLOC && in->results[0].type == IR_PTR_LOCAL) return varying;
+    if (in->op == IR_LOAD && IR_MEM_ORDER(in->imm) != IR_PLAIN) return varying;
+    if (ir_op_is_atomic(in->op) || (ir_op_is_warp(in->op) && !is_shared_result(p, in)))
+        return varying;
+    /* operands: of a warp operation all but the value itself */
+    for (unsigned i = ir_op_is_warp(in->op) ? 1 : 0; i < in->nargs; i++) {
+        const ir_shape *s = shape_at(p, in->args[i]);
+        if (s->kind == IR_SHAPE_VARYING) return varying;
+        is_unknown |= s->kind == IR_SHAPE_UNKNOWN;
+    }
+    return is_unknown ? unknown : uniform;
+}
+
 static ir_shape shape_of_inst(analysis *p, const ir_inst *in) {
     const ir_shape *x[3] = {&uniform, &uniform, &uniform};
+    if (p->groups != NULL) return shape_in_groups(p, in);
     if (in->op == IR_SPECIAL) return shape_of_special(p, in->imm);
     if (in->op == IR_ALLOC)
         return in->results[0].type == IR_PTR_LOCAL ? along_threads(p, p->out->local_bytes)
@@ -281,15 +329,28 @@ static bool comes_at_once(const ir_inst *in) {
     return true;
 }
 
+/* The same value, or made in the same way from the same ones (a counter's next value at each `continue`). */
+static bool is_same_value(const ir_value *a, const ir_value *b) {
+    const ir_inst *x = a->inst, *y = b->inst;
+    if (a == b) return true;
+    if (x == NULL || y == NULL || x->op != y->op || x->imm != y->imm || x->nargs != y->nargs ||
+        x->nargs == 0 || !ir_op_table[x->op].pure || a->type != b->type)
+        return false;
+    for (unsigned i = 0; i < x->nargs; i++)
+        if (x->args[i] != y->args[i]) return false;
+    return true;
+}
+
 /* What a terminator passes into the construct's results or the loop's carried values. */
 static bool pass_values(analysis *p, const ir_inst *in) {
     bool changed = false, leaves = in->op == IR_BR;
     const ir_construct_shape *n = construct_at(in->label);
     const ir_value *to = leaves ? in->label->results : in->label->regions[0]->params;
-    bool together =
-        leaves ? n->calm && !n->splits : n->calm || (n->continues == 1 && comes_at_once(in));
-    for (unsigned i = 0; i < in->nargs; i++)
-        changed |= set_passed(p, &to[i], in->args[i], together);
+    bool together = n->calm && !(leaves && n->splits), at_once = !leaves && comes_at_once(in);
+    for (unsigned i = 0; i < in->nargs; i++) {
+        bool same = at_once && is_same_value(in->args[i], n->next->args[i]);
+        changed |= set_passed(p, &to[i], in->args[i], together || same);
+    }
     return changed;
 }
 
@@ -333,7 +394,7 @@ static bool visit_region(analysis *p, const ir_region *r) {
     bool changed = false;
     for (const ir_inst *in = r->first; in != NULL; in = in->next) {
         changed |= visit_inst(p, in);
-        if (in->op == IR_BR || in->op == IR_CONTINUE || in->op == IR_RETURN)
+        if (in->op == IR_BR || in->op == IR_CONTINUE || (in->op == IR_RETURN && !p->groups))
             changed |= spread_unrest(in);
     }
     return changed;
@@ -362,7 +423,8 @@ static void prepare(analysis *p, const ir_region *r) {
         for (unsigned i = 0; i < in->nresults; i++)
             set_range(shape_at(p, &in->results[i]), in->results[i].type, false, 0, 0);
         if (in->nresults == 1 && !ir_op_table[in->op].control) range_of(p, in);
-        if (in->op == IR_CONTINUE) construct_at(in->label)->continues++;
+        if (in->op == IR_CONTINUE && construct_at(in->label)->next == NULL)
+            construct_at(in->label)->next = in;
         if (in->op == IR_ALLOC && in->results[0].type == IR_PTR_LOCAL)
             out->local_bytes += ((uint32_t)in->imm + 15) & ~15u;
         for (int i = 0; i < 2 && in->regions[i] != NULL; i++) prepare(p, in->regions[i]);
@@ -377,18 +439,30 @@ bool ir_shape_is_even(const ir_shape *s, const uint32_t block[3], int64_t *strid
            (z == 1 || s->step[2] == *stride * x * y);
 }
 
-simt_status ir_find_shapes(const ir_func *f, const uint32_t block[3], bool small_grid, arena *mem,
-                           ir_shapes *out) {
-    analysis p = {.f = f, .block = block, .out = out, .small_grid = small_grid};
+static simt_status find_shapes(analysis *p, arena *mem) {
+    const ir_func *f = p->f;
+    ir_shapes *out = p->out;
     *out = (ir_shapes){.values = ARENA_ARRAY(mem, ir_shape, f->next_id + 1),
                        .constructs =
                            ARENA_ARRAY(mem, ir_construct_shape, count_constructs(&f->body) + 1)};
     if (out->values == NULL || out->constructs == NULL)
         return status_fail(SIMT_ERR_MEMORY, "out of memory while analysing kernel '%s'", f->name);
-    prepare(&p, &f->body);
-    for (uint32_t i = 0; i < f->body.nparams; i++) set_shape(&p, &f->body.params[i], &uniform);
-    while (visit_region(&p, &f->body)) {}
+    prepare(p, &f->body);
+    for (uint32_t i = 0; i < f->body.nparams; i++) set_shape(p, &f->body.params[i], &uniform);
+    while (visit_region(p, &f->body)) {}
     for (uint32_t i = 0; i < f->next_id; i++)
         if (out->values[i].kind == IR_SHAPE_UNKNOWN) out->values[i].kind = IR_SHAPE_FIXED;
     return SIMT_OK;
+}
+
+simt_status ir_find_shapes(const ir_func *f, const uint32_t block[3], bool small_grid, arena *mem,
+                           ir_shapes *out) {
+    analysis p = {.f = f, .block = block, .out = out, .small_grid = small_grid};
+    return find_shapes(&p, mem);
+}
+
+simt_status ir_find_group_shapes(const ir_func *f, const uint32_t block[3], const ir_groups *groups,
+                                 arena *mem, ir_shapes *out) {
+    analysis p = {.f = f, .block = block, .out = out, .small_grid = true, .groups = groups};
+    return find_shapes(&p, mem);
 }

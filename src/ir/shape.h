@@ -4,11 +4,13 @@
  * known step along each axis of the block (no step: it is uniform), or grows by steps known at run time
  * only (of such a kind: products with a uniform value, and sums), or varies. Steps count modulo the width
  * of the value's type.
+ * Asked about groups of threads, only uniform and varying are told apart: a value is uniform if the threads
+ * of each group have the same, when those of a group that are left run in step.
  */
 #ifndef SIMT_IR_SHAPE_H
 #define SIMT_IR_SHAPE_H
 
-#include "ir/ir.h"
+#include "ir/threads.h"
 
 typedef enum ir_shape_kind {
     IR_SHAPE_UNKNOWN,
@@ -27,7 +29,7 @@ typedef struct ir_construct_shape {
     const ir_inst *inst; /* block, loop or if */
     bool splits;         /* an if that threads take differently */
     bool calm;           /* the threads inside leave it together */
-    uint32_t continues;  /* continue instructions that name it */
+    const ir_inst *next; /* the first `continue` that names it, or NULL */
 } ir_construct_shape;
 
 typedef struct ir_shapes {
@@ -44,6 +46,16 @@ static inline bool ir_shape_is_uniform(const ir_shape *s) {
 /* A value that grows evenly with the flat number of the thread: by *stride (0: uniform). */
 bool ir_shape_is_even(const ir_shape *s, const uint32_t block[3], int64_t *stride);
 
+/* with: by flat thread, the lanes of its warp that are in its group. */
+typedef struct ir_groups {
+    const uint32_t *with;
+    uint32_t threads;
+    const ir_thread_value *values;
+} ir_groups;
+
+/* Threads that have returned are no reason why others would not be together. */
+simt_status ir_find_group_shapes(const ir_func *f, const uint32_t block[3], const ir_groups *groups,
+                                 arena *mem, ir_shapes *out);
 /* small_grid: thread numbers of the whole grid fit into i32. Instructions' notes are overwritten. */
 simt_status ir_find_shapes(const ir_func *f, const uint32_t block[3], bool small_grid, arena *mem,
                            ir_shapes *out);

@@ -43,49 +43,6 @@ static uint64_t float_bits(ir_type type, double value) {
 
 /* ---- constants ---- */
 
-static bool fold_integer(ir_op op, unsigned width, uint64_t a, uint64_t b, int64_t sa, int64_t sb,
-                         uint64_t *out) {
-    int64_t min = width == 64 ? INT64_MIN : -((int64_t)1 << (width - 1));
-    switch (op) {
-    case IR_ADD: *out = a + b; return true;
-    case IR_SUB: *out = a - b; return true;
-    case IR_MUL: *out = a * b; return true;
-    case IR_MULHI_U: *out = (uint64_t)(((__uint128_t)a * b) >> width); return true;
-    case IR_MULHI_S: *out = (uint64_t)(((__int128_t)sa * sb) >> width); return true;
-    case IR_DIV_S:
-        *out = sb == 0 ? 0 : (sa == min && sb == -1) ? a : (uint64_t)(sa / sb);
-        return true;
-    case IR_DIV_U: *out = b == 0 ? 0 : a / b; return true;
-    case IR_REM_S: *out = sb == 0 || sb == -1 ? 0 : (uint64_t)(sa % sb); return true;
-    case IR_REM_U: *out = b == 0 ? 0 : a % b; return true;
-    case IR_AND: *out = a & b; return true;
-    case IR_OR: *out = a | b; return true;
-    case IR_XOR: *out = a ^ b; return true;
-    case IR_NOT: *out = ~a; return true;
-    case IR_SHL: *out = b >= width ? 0 : a << b; return true;
-    case IR_SHR_U: *out = b >= width ? 0 : a >> b; return true;
-    case IR_SHR_S: *out = (uint64_t)(sa >> (b >= width ? 63 : b)); return true;
-    case IR_MIN_S: *out = sa < sb ? a : b; return true;
-    case IR_MAX_S: *out = sa > sb ? a : b; return true;
-    case IR_MIN_U: *out = a < b ? a : b; return true;
-    case IR_MAX_U: *out = a > b ? a : b; return true;
-    case IR_ABS: *out = sa < 0 ? 0 - a : a; return true;
-    case IR_POPC: *out = (uint64_t)__builtin_popcountll(a); return true;
-    case IR_CLZ: *out = a ? (uint64_t)__builtin_clzll(a) - (64 - width) : width; return true;
-    case IR_CTZ: *out = a ? (uint64_t)__builtin_ctzll(a) : width; return true;
-    case IR_EQ: *out = a == b; return true;
-    case IR_NE: *out = a != b; return true;
-    case IR_LT_S: *out = sa < sb; return true;
-    case IR_LE_S: *out = sa <= sb; return true;
-    case IR_LT_U: *out = a < b; return true;
-    case IR_LE_U: *out = a <= b; return true;
-    case IR_TRUNC:
-    case IR_ZEXT: *out = a; return true;
-    case IR_SEXT: *out = (uint64_t)sa; return true;
-    default: return false;
-    }
-}
-
 static double lesser(double a, double b) { return a < b || (a == b && signbit(a)) ? a : b; }
 
 /* Single operations in double, rounded to the type, are exact for f16, bf16 and f32 (double has more
@@ -175,9 +132,8 @@ static bool fold_constant(const ir_inst *inst, uint64_t *out) {
     }
     if (inst->op == IR_SITOFP || inst->op == IR_UITOFP) return fold_int_to_float(inst, out);
     if (ir_type_is_int(first->type))
-        return fold_integer(inst->op, ir_type_bits(first->type), bits_of(first),
-                            second ? bits_of(second) : 0, signed_bits(first),
-                            second ? signed_bits(second) : 0, out);
+        return ir_evaluate_integer(inst->op, first->type, bits_of(first),
+                                   second ? bits_of(second) : 0, out);
     if (!ir_type_is_float(first->type)) return false;
     double a = float_of(first), b = second ? float_of(second) : 0, value;
     if (fold_compare(inst->op, a, b, out)) return true;

@@ -81,3 +81,9 @@ simt_status runtime_launch_whole(simt_runtime *rt, const runtime_kernel *k, cons
                                  const uint64_t *args, size_t shared_bytes, code_fault *fault) {
     return launch_code(rt, k, grid, args, shared_bytes, true, fault);
 }
+
+double runtime_launch_cost(const simt_runtime *rt, const runtime_kernel *k,
+                           const uint32_t grid[3]) {
+    double blocks = (double)grid[0] * grid[1] * grid[2];
+    return (double)k->code->cost_per_block * blocks / rt->device->nthreads;
+}

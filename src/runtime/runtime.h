@@ -44,6 +44,9 @@ simt_status runtime_launch(simt_runtime *rt, const runtime_kernel *k, const uint
 simt_status runtime_launch_whole(simt_runtime *rt, const runtime_kernel *k, const uint32_t grid[3],
                                  const uint64_t *args, size_t shared_bytes, code_fault *fault);
 
+/* Rough ns that the launch takes on all workers; 0: unknown. */
+double runtime_launch_cost(const simt_runtime *rt, const runtime_kernel *k, const uint32_t grid[3]);
+
 /* Stage names as they happen ("verify", "fold", ..., "vm"), when SIMT_DUMP is set: written to stderr by the
  * default sink; tests install their own. */
 typedef void (*runtime_dump_sink)(void *context, const char *stage, const char *text);

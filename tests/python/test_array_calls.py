@@ -1,5 +1,6 @@
 """Library steps and the rules of evaluation: products, indexing, failures, plans."""
 
+import contextlib
 import signal
 import threading
 import time
@@ -176,48 +177,70 @@ def test_threads_share_the_open_program():
     assert not errors
 
 
-def test_an_interrupt_is_raised_once_and_marks_what_was_lost(deferred):
+@contextlib.contextmanager
+def interrupted_after(delay):
     def alarm(*_):
         raise KeyboardInterrupt
 
     before = signal.signal(signal.SIGALRM, alarm)
+    signal.setitimer(signal.ITIMER_REAL, delay)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def test_an_interrupt_is_raised_once_and_marks_what_was_lost(deferred):
     a = _core.array(np.ones(5_000_000))
     y = a
     for _ in range(60):
         y = _core.ew_sin(y) + _core.ew_exp(y * 1e-3)
-    signal.setitimer(signal.ITIMER_REAL, 0.05)
-    try:
-        with pytest.raises(KeyboardInterrupt):
-            _core.evaluate(y)
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+    with interrupted_after(0.05):
+        _core.evaluate(y)
     with pytest.raises(RuntimeError, match="interrupted"):
         y.get()
     assert (a + 1).sum().item() == 1e7
 
 
+def test_an_interrupt_ends_a_library_step(deferred):
+    a = _core.array(np.ones((3000, 3000)))
+    _core.evaluate(a)
+    product = _core.matmul(a, a)
+    with interrupted_after(0.03):
+        _core.evaluate(product)
+    with pytest.raises(RuntimeError, match="interrupted"):
+        product.get()
+    assert _core.matmul(a[:2], a[:, :2]).sum().item() == 12000
+
+
+def test_an_interrupt_undoes_a_long_kernel_in_place(deferred):
+    x = _core.array(np.full(16_000_000, 0.25))
+    _core.evaluate(x)
+    for _ in range(40):
+        x += _core.ew_tanh(_core.ew_sin(x))
+    start = time.monotonic()
+    with interrupted_after(0.2):
+        _core.evaluate(x)
+    assert time.monotonic() - start < 60
+    with contextlib.suppress(RuntimeError):  # the write that did not happen is told once
+        x.get()
+    values = x.get()
+    assert values.min() == values.max() == 0.25
+
+
 @pytest.mark.parametrize("delay", [0.03, 0.05, 0.08])
 def test_an_interrupt_leaves_no_array_half_changed(deferred, delay):
     """An operation that writes into an array is done or not begun; the next one does not begin."""
-
-    def alarm(*_):
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGALRM, alarm)
     x = _core.array(np.zeros(4_000_000))
     _core.evaluate(x)
     start = time.monotonic()
-    signal.setitimer(signal.ITIMER_REAL, delay)
-    try:
-        with pytest.raises(KeyboardInterrupt):
-            while time.monotonic() - start < 20:
-                for _ in range(10):
-                    x += _core.ew_exp(_core.ew_sin(x) * 1e-3)
-                _core.evaluate(x)
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+    with interrupted_after(delay):
+        while time.monotonic() - start < 20:
+            for _ in range(10):
+                x += _core.ew_exp(_core.ew_sin(x) * 1e-3)
+            _core.evaluate(x)
     assert time.monotonic() - start < 10
     try:  # the writes that did not happen may be told by the next look
         x.get()

@@ -250,11 +250,13 @@ class Program:
     """A random kernel: integer variables x, y, z; h is a hash of the way taken.
 
     Every value stays small, every loop is short, no variable is read before it has a value.
+    With `meeting`, a warp operation on the value v, lanes meet at it anywhere.
     """
 
-    def __init__(self, seed, barriers):
+    def __init__(self, seed, barriers, meeting=None):
         self.random = random.Random(seed)
         self.barriers = barriers
+        self.meeting = meeting
         self.lines, self.counters = [], []
         self.serial = 0
         self.budget = 40
@@ -324,6 +326,8 @@ class Program:
         if loops:
             kinds += ["break", "continue"]
         kinds += ["return"]
+        if self.meeting is not None:
+            kinds += ["meeting"] * 6
         getattr(self, "put_" + r.choice(kinds))(indent, loops)
 
     def put_assign(self, indent, loops):
@@ -407,6 +411,10 @@ class Program:
         self.put(indent + 1, "out[i] = h * 1009 + x")
         self.put(indent + 1, "return")
 
+    def put_meeting(self, indent, loops):
+        self.put(indent, f"v = {self.value(1)}")
+        self.put(indent, f"h = (h * 31 + {self.meeting}) % 1000003")
+
     # barriers: only in loops and branches whose conditions are the same for all threads
 
     def uniform(self, indent, depth, loops):
@@ -465,8 +473,8 @@ class Program:
         return "\n".join(self.lines) + "\n"
 
 
-def run_program(seed, barriers, block):
-    source = Program(seed, barriers).source()
+def run_program(seed, barriers, block, meeting=None):
+    source = Program(seed, barriers, meeting).source()
     rng = np.random.default_rng(seed)
     data = rng.integers(-20, 20, 2 * block)
     out, expected = np.full((2, 2 * block), -1)
@@ -515,7 +523,30 @@ def test_what_is_skipped_has_no_effect():
     assert results[0] == results[1]
 
 
+MEETINGS = {
+    "shfl": "cuda.shfl_sync(0xFFFFFFFF, v, i + 5)",
+    "up": "cuda.shfl_up_sync(0xFFFFFFFF, v, 3)",
+    "ballot": "(cuda.ballot_sync(0xFFFFFFFF, v > 3) & 0xFFFFFFFF)",
+    "halves": "cuda.shfl_xor_sync(0xFFFF << (cuda.laneid // 16 * 16), v, 9)",
+    "two": "int(cuda.any_sync(3 << (cuda.laneid // 2 * 2), v % 3 == 1))",
+    "match": "(cuda.match_any_sync(0xFFFFFFFF, v % 3) & 0xFFFFFFFF)",
+}
+
+
+@pytest.mark.parametrize("meeting", MEETINGS)
+def test_random_control_flow_with_warp_operations(meeting):
+    for seed in range(200, 210):
+        run_program(seed, False, (1, 32, 45)[seed % 3], MEETINGS[meeting])
+
+
 @pytest.mark.exhaustive
 def test_much_random_control_flow():
     for seed in range(1000, 3000):
         run_program(seed, seed % 2 == 0, (1, 7, 33)[seed % 3])
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("meeting", MEETINGS)
+def test_much_random_control_flow_with_warp_operations(meeting):
+    for seed in range(3000, 3300):
+        run_program(seed, False, (1, 32, 45)[seed % 3], MEETINGS[meeting])

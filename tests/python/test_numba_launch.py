@@ -127,19 +127,59 @@ def test_intrinsics_on_the_host():
             f(1)
 
 
-def test_what_numba_has_for_the_host_names_cuda_jit():
+def test_functions_of_njit_are_for_kernels_and_the_host():
     code = """
 import numba
+import numpy as np
+from numba import cuda, njit, prange
 try:
-    from numba import njit
+    from numba import stencil
 except ImportError as error:
     print(error)
-numba.jit
+
+@njit(parallel=True)
+def total(a, scale=2.0):
+    s = 0.0
+    for i in prange(a.size):
+        s += a[i] * scale
+    return s
+
+@numba.jit("float64(float64)", nopython=True)
+def half(x):
+    return x / 2
+
+class Model:
+    @njit
+    def area(self, x):
+        return half(x)
+
+@cuda.jit
+def kernel(a, out):
+    out[0] = half(total(a, scale=3.0))
+
+out = np.zeros(1)
+kernel[1, 1](np.arange(4.0), out)
+print(out, total(np.arange(4.0)), half(3), Model().area(5), total.py_func(np.ones(2)))
+numba.cfunc
 """
     command = [sys.executable, "-m", "simt", "run", "-q", "-c", code]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 1
     assert all("nearest is numba.cuda.jit" in text for text in (done.stdout, done.stderr))
+    assert "[9.] 12.0 1.5 2.5 4.0" in done.stdout
+    assert done.stderr.count("as plain Python") == 1
+
+
+def test_in_and_out():
+    @cuda.jit
+    def kernel(a, b, c):
+        b[0] = a[0] * 2
+        a[0] = -1
+        c[0] += 1
+
+    a, b, c = np.full(1, 4.0), np.zeros(1), np.ones(1)
+    kernel[1, 1](cuda.In(a), cuda.Out(b), cuda.InOut(c))
+    assert (a[0], b[0], c[0]) == (4, 8, 2)
 
 
 def test_what_is_known_of_a_kernel():

@@ -2,6 +2,7 @@
 
 import math
 
+import mpmath as mp
 import numpy as np
 import pytest
 
@@ -71,3 +72,19 @@ def test_rounding_gives_floats(dtype):
     want = np.array([np.floor(x), np.ceil(x), np.trunc(x), np.rint(x)])
     np.testing.assert_array_equal(out, want)
     assert (np.signbit(out) == np.signbit(want))[:, :-1].all()
+
+
+@cuda.jit
+def normal(x, out):
+    i = cuda.grid(1)
+    if i < x.size:
+        out[i] = libdevice.normcdf(x[i])
+
+
+def test_normcdf():
+    x = np.concatenate([np.linspace(-37, 8, 200), [-np.inf, -45.0, 45.0, np.inf, np.nan]])
+    out = np.zeros(x.size)
+    normal[4, 64](x, out)
+    want = [float(mp.ncdf(v)) for v in x[:200]]
+    np.testing.assert_allclose(out[:200], want, rtol=5e-16)
+    assert out[200:-1].tolist() == [0.0, 0.0, 1.0, 1.0] and np.isnan(out[-1])

@@ -82,12 +82,38 @@ def test_what_does_not_match():
         plus(1)
     with pytest.raises(ValueError, match="broadcast"):
         plus(np.arange(3), np.arange(4))
-    with pytest.raises(NotImplementedError, match="target='cpu' is not in simt yet; nearest is"):
-        vectorize(["float64(float64)"])(math.sin)
+    with pytest.raises(NotImplementedError, match="without signatures is not in simt yet"):
+        vectorize(lambda x: x)
+    with pytest.raises(ValueError, match="unsupported target 'tpu'"):
+        vectorize(["float64(float64)"], target="tpu")
     with pytest.raises(TypeError, match="needs signatures"):
         vectorize(target="cuda")(lambda x: x)
     with pytest.raises(NotImplementedError, match="accumulate is not in simt yet"):
         plus.accumulate(np.arange(3))
+
+
+@pytest.mark.parametrize("target", ["cpu", "parallel"])
+def test_other_targets_cast_as_numpy(target):
+    @vectorize(["int32(int32, int32)", "float64(float64, float64)"], target=target, nopython=True)
+    def larger(x, y):
+        return x if x > y else y
+
+    for dtype in ("i1", "u2", "i4", "i8", "f4", "f8"):
+        a, b = np.arange(5).astype(dtype), np.full(5, 2).astype("i4")
+        got = larger(a, b)
+        assert got.dtype == ("i4" if dtype in ("i1", "u2", "i4") else "f8")
+        assert (got == np.maximum(a, b)).all()
+    assert larger(2.5, 1) == 2.5
+    with pytest.raises(TypeError, match="could not be safely coerced"):
+        larger(np.zeros(2, complex), 1)
+
+    @guvectorize(["(float64[:], float64[:])"], "(n)->()", target=target)
+    def total(x, out):
+        out[0] = 0
+        for v in x:
+            out[0] += v
+
+    assert (total(np.arange(6).reshape(2, 3)) == [3, 12]).all()
 
 
 @guvectorize(["(float32[:,:], float32[:,:], float32[:,:])"], "(m,n),(n,p)->(m,p)", target="cuda")

@@ -1,13 +1,13 @@
 """The numba face: kernels in Python (numba.cuda), the types they are written with.
 
 `import numba` under `simt run` means this module. NumPy is imported only when its types are asked
-for. vectorize and guvectorize are for target='cuda'; what compiles functions for the host in Numba
-(njit, jit) is not here.
+for. What njit and jit make is compiled in kernels and is plain Python on the host.
 """
 
 from simt._missing import module_hooks as _module_hooks
 
 from . import types  # noqa: F401
+from ._host import get_num_threads, jit, njit, prange, set_num_threads  # noqa: F401
 from .core import config, errors  # noqa: F401
 from .core.types import (  # noqa: F401
     Signature,

@@ -5,6 +5,7 @@
  * left it (exit), and the else part of an if or the lanes that continue a loop. A terminator that is
  * not simply the end of its region puts the current lanes into a set and jumps to its region's end,
  * where the construct takes up other lanes; with none left, it goes to the end of the region around.
+ * A gang of one lane has no sets: terminators jump to where it goes on.
  */
 #include "backend/vm/emit.h"
 
@@ -13,11 +14,23 @@ static uint32_t *fixes_of(vm_emitter *e, const ir_region *r) {
     return &vm_node_of(r->owner)->fixes[r == r->owner->regions[1]];
 }
 
-/* Makes instruction i jump to the end of region r, when that is known. */
-static void jump_to_end(vm_emitter *e, uint32_t i, const ir_region *r) {
-    uint32_t *fixes = fixes_of(e, r);
+/* Makes instruction i jump to where `fixes` will be patched to. */
+static void jump_later(vm_emitter *e, uint32_t i, uint32_t *fixes) {
     e->c->insts[i].target = *fixes;
     *fixes = i + 1;
+}
+
+/* ... to the end of region r. */
+static void jump_to_end(vm_emitter *e, uint32_t i, const ir_region *r) {
+    jump_later(e, i, fixes_of(e, r));
+}
+
+static bool is_alone(const vm_emitter *e) { return e->c->lanes == 1; }
+
+/* For one lane: a jump behind the construct. */
+static void jump_behind(vm_emitter *e, const ir_inst *construct) {
+    vm_add(e, VM_JUMP);
+    jump_later(e, e->c->ninsts - 1, &vm_node_of(construct)->fixes[construct->op != IR_BLOCK]);
 }
 
 static void patch(vm_emitter *e, uint32_t *fixes, uint32_t to) {
@@ -32,8 +45,9 @@ static uint16_t exit_set(const vm_node *n) { return (uint16_t)(2 * n->depth); }
 static bool converges(const vm_node *n) { return !n->escapes && !n->nested; }
 
 /* Whether a br to this construct puts lanes into its exit set. */
-static bool collects(const ir_inst *in) {
+static bool collects(const vm_emitter *e, const ir_inst *in) {
     const vm_node *n = vm_node_of(in);
+    if (is_alone(e)) return false;
     if (in->op == IR_LOOP) return true;
     return in->op == IR_IF && n->vector_if ? !converges(n) : n->nested;
 }
@@ -57,19 +71,54 @@ static void emit_br(vm_emitter *e, const ir_inst *in) {
     for (unsigned i = 0; i < in->nargs; i++)
         emit_copy(e, &in->label->results[i], vm_entry_of(e, &in->label->results[i]), in->args[i],
                   vm_entry_of(e, in->args[i]));
-    bool leaves = in->parent->owner != in->label || collects(in->label);
+    bool leaves = in->parent->owner != in->label || collects(e, in->label);
     bool last = in->label->op == IR_BLOCK || in->parent == in->label->regions[1] ||
                 vm_node_of(in->label)->vector_if;
     if (!leaves && last) return; /* falls out of the region's end */
+    if (is_alone(e)) {
+        jump_behind(e, in->label);
+        return;
+    }
     vm_inst *x = vm_add(e, leaves ? VM_LEAVE : VM_JUMP);
     x->set = exit_set(vm_node_of(in->label));
     jump_to_end(e, e->c->ninsts - 1, in->parent);
+}
+
+/* For one lane: no `continue` passes what another carried value was, so that they are set one after the
+ * other. */
+static bool sets_directly(vm_emitter *e, const ir_inst *loop) {
+    const ir_region *body = loop->regions[0];
+    for (uint32_t n = 0; n < e->p->nnodes; n++) {
+        const ir_inst *in = e->p->nodes[n].inst;
+        if (in->op != IR_CONTINUE || in->label != loop) continue;
+        for (unsigned i = 0; i < in->nargs; i++)
+            for (unsigned k = 0; k < i; k++)
+                if (vm_entry_of(e, in->args[i]) == vm_entry_of(e, &body->params[k])) return false;
+    }
+    return true;
+}
+
+static void continue_alone(vm_emitter *e, const ir_inst *in) {
+    const ir_region *body = in->label->regions[0];
+    for (unsigned i = 0; i < in->nargs; i++) {
+        vm_value *x = vm_value_of(e->p, &body->params[i]);
+        uint32_t from = vm_entry_of(e, in->args[i]),
+                 to = x->next_cell != 0 ? x->next_cell : x->entry;
+        if (from != to) emit_copy(e, &body->params[i], to, in->args[i], from);
+    }
+    if (in->parent == body) return;
+    vm_add(e, VM_JUMP);
+    jump_to_end(e, e->c->ninsts - 1, body);
 }
 
 /* The next state of a loop's scalars waits in a cell of its own until the round is over. */
 static void emit_continue(vm_emitter *e, const ir_inst *in) {
     const ir_region *body = in->label->regions[0];
     uint32_t stage[64] = {0};
+    if (is_alone(e)) {
+        continue_alone(e, in);
+        return;
+    }
     for (unsigned i = 0; i < in->nargs && i < 64;
          i++) { /* read carried values before they change */
         const ir_value *from = in->args[i];
@@ -94,8 +143,8 @@ static void emit_region(vm_emitter *e, const ir_region *r);
 /* After a construct: the lanes that go on; none: the end of the region around it. */
 static void emit_after(vm_emitter *e, const ir_inst *in) {
     const vm_node *n = vm_node_of(in);
-    bool join = collects(in) || (in->op == IR_IF && n->vector_if);
-    if (join || n->escapes) {
+    bool join = collects(e, in) || (in->op == IR_IF && n->vector_if);
+    if (join || (n->escapes && !is_alone(e))) {
         vm_inst *x = vm_add(e, join ? VM_JOIN : VM_CHECK);
         x->set = exit_set(n);
         jump_to_end(e, e->c->ninsts - 1, in->parent);
@@ -105,7 +154,7 @@ static void emit_after(vm_emitter *e, const ir_inst *in) {
 
 static void emit_block(vm_emitter *e, const ir_inst *in) {
     vm_node *n = vm_node_of(in);
-    if (collects(in)) vm_add(e, VM_CLEAR)->set = exit_set(n);
+    if (collects(e, in)) vm_add(e, VM_CLEAR)->set = exit_set(n);
     emit_region(e, in->regions[0]);
     patch(e, &n->fixes[0], e->c->ninsts);
     emit_after(e, in);
@@ -208,7 +257,7 @@ static void emit_if_vector(vm_emitter *e, const ir_inst *in) {
 
 static void emit_if_scalar(vm_emitter *e, const ir_inst *in) {
     vm_node *n = vm_node_of(in);
-    if (collects(in)) vm_add(e, VM_CLEAR)->set = exit_set(n);
+    if (collects(e, in)) vm_add(e, VM_CLEAR)->set = exit_set(n);
     vm_add(e, VM_IF_SCALAR)->a = vm_entry_of(e, in->args[0]);
     uint32_t head = e->c->ninsts - 1;
     emit_region(e, in->regions[0]);
@@ -222,13 +271,14 @@ static void emit_if_scalar(vm_emitter *e, const ir_inst *in) {
 static void emit_loop(vm_emitter *e, const ir_inst *in) {
     vm_node *n = vm_node_of(in);
     const ir_region *body = in->regions[0];
+    bool direct = is_alone(e) && sets_directly(e, in);
     for (unsigned i = 0; i < in->nargs; i++) {
         vm_value *x = vm_value_of(e->p, &body->params[i]);
-        if (x->stride != VM_VARYING && x->next_cell == 0) x->next_cell = vm_new_cell(e);
+        if (x->stride != VM_VARYING && x->next_cell == 0 && !direct) x->next_cell = vm_new_cell(e);
         emit_copy(e, &body->params[i], x->entry, in->args[i], vm_entry_of(e, in->args[i]));
     }
-    vm_add(e, VM_CLEAR)->set = exit_set(n);
-    vm_add(e, VM_CLEAR)->set = (uint16_t)(exit_set(n) + 1);
+    for (int k = 0; k < 2 && !is_alone(e); k++)
+        vm_add(e, VM_CLEAR)->set = (uint16_t)(exit_set(n) + k);
     uint32_t head = e->c->ninsts;
     uint64_t weight = e->weight, cost = e->cost;
     e->weight = weight * 16 > 1 << 20 ? weight : weight * 16;
@@ -237,11 +287,11 @@ static void emit_loop(vm_emitter *e, const ir_inst *in) {
     emit_region(e, body);
     e->weight = weight;
     patch(e, &n->fixes[0], e->c->ninsts);
-    vm_add(e, VM_LOOP_NEXT)->set = (uint16_t)(exit_set(n) + 1);
-    uint32_t next = e->c->ninsts - 1;
+    uint32_t next = e->c->ninsts;
+    if (!is_alone(e)) vm_add(e, VM_LOOP_NEXT)->set = (uint16_t)(exit_set(n) + 1);
     for (unsigned i = 0; i < body->nparams; i++) {
         vm_value *x = vm_value_of(e->p, &body->params[i]);
-        if (x->stride == VM_VARYING) continue;
+        if (x->stride == VM_VARYING || direct) continue;
         // Four bytes at their own width: the place may be one of the frame's 32-bit fields.
         bool word = vm_log2_bytes(body->params[i].type) == 2;
         vm_inst *copy = vm_add(e, word ? VM_COPY_32 : VM_COPY_SCALAR);
@@ -251,7 +301,8 @@ static void emit_loop(vm_emitter *e, const ir_inst *in) {
     back->target = head, back->flags = n->spin ? VM_FLAG_SPIN : 0;
     back->line = in->pos.line, back->call = in->pos.call;
     back->imm = 1 + (int64_t)((e->cost - cost) / inner / VM_ROUND_COST);
-    e->c->insts[next].target = e->c->ninsts;
+    if (!is_alone(e)) e->c->insts[next].target = e->c->ninsts;
+    patch(e, &n->fixes[1], e->c->ninsts);
     emit_after(e, in);
 }
 
@@ -268,8 +319,8 @@ static void emit_inst(vm_emitter *e, const ir_inst *in) {
     case IR_BR: emit_br(e, in); return;
     case IR_CONTINUE: emit_continue(e, in); return;
     case IR_RETURN:
-        vm_add(e, VM_END_LANES);
-        jump_to_end(e, e->c->ninsts - 1, in->parent);
+        vm_add(e, is_alone(e) ? VM_JUMP : VM_END_LANES);
+        jump_later(e, e->c->ninsts - 1, is_alone(e) ? &e->body_fixes : fixes_of(e, in->parent));
         return;
     default: vm_emit_op(e, in);
     }

@@ -203,7 +203,7 @@ static void reduce_predicate(vm_gang *g, const vm_inst *in) {
 
 enum { SPIN_ROUNDS = 2 }; /* of a spin loop before another gang gets its turn */
 
-#define AS(T, e) (*(T *)g->entry[e])
+#define AS(T, e) (*(T *)entry[e])
 
 vm_stop vm_gang_run(const vm_code *c, vm_frame *f, vm_gang *g, int64_t *budget, code_fault *fault) {
     const vm_inst *in = c->insts + g->pc, *insts = c->insts;
@@ -331,6 +331,7 @@ vm_stop vm_gang_run(const vm_code *c, vm_frame *f, vm_gang *g, int64_t *budget, 
             return spin ? STOP_SPIN : STOP_BUDGET;
         }
         case VM_FINISH: return STOP_DONE;
+        default: __builtin_unreachable();
         }
     }
 }

@@ -1,7 +1,8 @@
 /* How many threads a gang has.
  *
  * All of the block, unless threads wait for each other otherwise than at a barrier all come to: in a
- * spin loop, or at operations of the same kind on both sides of an `if` that they take differently.
+ * spin loop, at barriers on both sides of an `if` that they take differently, or at a warp operation to
+ * which they may not come together (meet.c).
  * A spin loop is no reason where nobody in the block can be what it waits for: all threads go through it
  * together, or one thread alone while the others have nothing to write before the next barrier.
  * A loop spins when a way out of it hangs on an atomic or on a load that others change. For plain loads
@@ -21,12 +22,6 @@ static bool mark(bool *set, const ir_value *v, bool on) {
 }
 
 static const vm_node *end_of(const vm_plan *p) { return p->nodes + p->nnodes; }
-
-static bool stands_in(const ir_inst *in, const ir_inst *construct) {
-    for (const ir_inst *o = in; o != NULL; o = o->parent->owner)
-        if (o == construct) return true;
-    return false;
-}
 
 /* ---- signals: atomics, and loads that are not plain ---- */
 
@@ -79,7 +74,7 @@ static bool decides_rounds(const vm_plan *p, const vm_node *in, const ir_inst *l
     for (const vm_node *n = in + 1; n < end_of(p) && n->at < in->end; n++) {
         ir_op op = n->inst->op;
         if (op == IR_RETURN || (op == IR_CONTINUE && n->inst->label == loop)) return true;
-        if ((op == IR_BR || op == IR_CONTINUE) && stands_in(loop, n->inst->label)) return true;
+        if ((op == IR_BR || op == IR_CONTINUE) && vm_stands_in(loop, n->inst->label)) return true;
     }
     return false;
 }
@@ -159,69 +154,24 @@ static void find_spin_loops(const gangs *s) {
     }
 }
 
-/* ---- operations that threads may come to from both sides of an if ---- */
-
-static const ir_value *mask_of(const ir_inst *in) {
-    return in->op >= IR_SHFL_IDX && in->op <= IR_SHFL_BFLY ? in->args[2] : in->args[in->nargs - 1];
-}
+/* ---- barriers that threads may come to from both sides of an if ---- */
 
 static bool may_meet(const ir_inst *a, const ir_inst *b) {
     if (ir_op_is_barrier(a->op)) return ir_op_is_barrier(b->op);
-    if (a->op != b->op || a->op == IR_ACTIVEMASK) return false;
-    if (!ir_op_is_warp(a->op)) return a->op == IR_GRID_SYNC;
-    const ir_inst *x = mask_of(a)->inst, *y = mask_of(b)->inst;
-    bool apart =
-        x != NULL && y != NULL && x->op == IR_CONST && y->op == IR_CONST && (x->imm & y->imm) == 0;
-    return !apart;
-}
-
-static bool constant_of(const ir_value *v, uint64_t *out) {
-    if (v->inst == NULL || v->inst->op != IR_CONST) return false;
-    *out = v->inst->imm;
-    return true;
-}
-
-/* tid.x of rows that are whole warps, or of a block of one row. */
-static bool is_thread(const vm_plan *p, const ir_value *v) {
-    while (v->inst != NULL && (v->inst->op == IR_SEXT || v->inst->op == IR_ZEXT))
-        v = v->inst->args[0];
-    return v->inst != NULL && v->inst->op == IR_SPECIAL && v->inst->imm == IR_TID_X &&
-           (p->block[0] % IR_WARP_SIZE == 0 || p->block[1] * p->block[2] == 1);
-}
-
-/* The same in all lanes of a warp, as it is written: made from the warp's number, or from bounds between
- * warps. */
-static bool is_same_in_warps(const vm_plan *p, const ir_value *v, unsigned depth) {
-    const ir_inst *in = v->inst;
-    uint64_t k;
-    if (vm_value_of(p, v)->stride == 0) return true;
-    if (in == NULL || depth > 8 || !ir_op_table[in->op].pure || in->nargs == 0) return false;
-    bool shifts = in->op == IR_SHR_U || in->op == IR_SHR_S;
-    bool divides = in->op == IR_DIV_U || in->op == IR_DIV_S;
-    bool below = in->op == IR_LT_S || in->op == IR_LT_U;
-    if (shifts && is_thread(p, in->args[0]) && constant_of(in->args[1], &k) && k >= 5) return true;
-    if ((divides || below) && is_thread(p, in->args[0]) && constant_of(in->args[1], &k) &&
-        k % IR_WARP_SIZE == 0)
-        return true;
-    for (unsigned i = 0; i < in->nargs; i++)
-        if (!is_same_in_warps(p, in->args[i], depth + 1)) return false;
-    return true;
+    return a->op == IR_GRID_SYNC && b->op == IR_GRID_SYNC;
 }
 
 static bool sides_meet(const vm_plan *p, const vm_node *branch) {
-    bool whole_warps = is_same_in_warps(p, branch->inst->args[0], 0);
     const vm_node *no = branch + 1;
-    while (no < end_of(p) && no->at < branch->end && stands_in(no->inst, branch->inst)) {
+    while (no < end_of(p) && no->at < branch->end && vm_stands_in(no->inst, branch->inst)) {
         const ir_inst *o = no->inst;
         while (o->parent->owner != branch->inst) o = o->parent->owner;
         if (o->parent == branch->inst->regions[1]) break;
         no++;
     }
     for (const vm_node *a = branch + 1; a < no; a++) {
-        if (!ir_op_table[a->inst->op].convergent || ir_op_is_atomic(a->inst->op)) continue;
         for (const vm_node *b = no; b < end_of(p) && b->at < branch->end; b++)
-            if (may_meet(a->inst, b->inst) && !(whole_warps && ir_op_is_warp(a->inst->op)))
-                return true;
+            if (may_meet(a->inst, b->inst)) return true;
     }
     return false;
 }
@@ -303,26 +253,21 @@ static bool all_wait_for_other_blocks(const vm_plan *p) {
     return true;
 }
 
-static bool has_convergent(const vm_plan *p) {
-    for (uint32_t i = 0; i < p->nnodes; i++) {
-        ir_op op = p->nodes[i].inst->op;
-        if (ir_op_table[op].convergent && !ir_op_is_atomic(op)) return true;
-    }
-    return false;
-}
-
-bool vm_plan_gangs(vm_plan *p) {
+simt_status vm_plan_gangs(vm_plan *p) {
     gangs s = {.p = p,
                .tainted = ARENA_ARRAY(p->mem, bool, p->nvalues + 1),
                .decides = ARENA_ARRAY(p->mem, bool, p->nvalues + 1)};
-    if (s.tainted == NULL || s.decides == NULL) return false;
+    if (s.tainted == NULL || s.decides == NULL)
+        return status_fail(SIMT_ERR_MEMORY, "no memory to compile kernel %s", p->f->name);
     find_spin_loops(&s);
     p->lanes = p->threads;
     vm_plan_shapes(p);
-    if (p->lanes == 1) return true;
-    bool alone = p->has_spin && !all_wait_for_other_blocks(p);
-    if (!alone && (!has_convergent(p) || !meets_from_both_sides(p))) return true;
+    if (p->lanes == 1) return SIMT_OK;
+    bool alone = p->has_spin && !all_wait_for_other_blocks(p), together = true;
+    alone = alone || meets_from_both_sides(p);
+    if (!alone) SIMT_TRY(vm_plan_meetings(p, &together));
+    if (!alone && together) return SIMT_OK;
     p->lanes = 1;
     vm_plan_shapes(p);
-    return true;
+    return SIMT_OK;
 }

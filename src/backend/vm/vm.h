@@ -7,7 +7,8 @@
  * lane to lane are kept as the one value of lane 0 ("scalar"; stride 0: uniform). So are, in blocks of two
  * and three dimensions, those that grow by a step of their own along each axis ("rows").
  *
- * gang.c    the size of gangs: spin loops, and operations that meet from different places
+ * gang.c    the size of gangs: spin loops, and barriers that meet from different places
+ * meet.c    the same for warp operations
  * plan.c    which values are scalars, and their stride; positions, lifetimes, forwarding, slots in the frame
  * place.c   where values live
  * emit.c    IR to vm_inst: control (emit_ops.c: the rest)
@@ -271,13 +272,21 @@ static inline vm_value *vm_value_of(const vm_plan *p, const ir_value *v) {
     return &p->values[v->id];
 }
 static inline vm_node *vm_node_of(const ir_inst *i) { return i->note; }
+/* Is it the construct, or inside? */
+static inline bool vm_stands_in(const ir_inst *in, const ir_inst *construct) {
+    for (const ir_inst *o = in; o != NULL; o = o->parent->owner)
+        if (o == construct) return true;
+    return false;
+}
 static inline bool vm_is_scalar(const vm_plan *p, const ir_value *v) {
     return p->values[v->id].stride != VM_VARYING;
 }
 vm_type vm_type_of(ir_type t);
 
-bool vm_plan_scan(vm_plan *p);      /* nodes, positions */
-bool vm_plan_gangs(vm_plan *p);     /* spin loops, lanes; leaves shapes done */
+bool vm_plan_scan(vm_plan *p);         /* nodes, positions */
+simt_status vm_plan_gangs(vm_plan *p); /* spin loops, lanes; leaves shapes done */
+/* Whether the lanes of a gang of the whole block come to their warp operations together. */
+simt_status vm_plan_meetings(vm_plan *p, bool *together);
 void vm_plan_shapes(vm_plan *p);    /* strides, which constructs diverge: for these lanes */
 void vm_plan_lifetimes(vm_plan *p); /* uses, forwarding, aiming, sharing, lifetimes */
 simt_status vm_emit(vm_plan *p, vm_code *c);

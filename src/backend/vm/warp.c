@@ -1,8 +1,8 @@
 /* Warp operations (their meaning: ops.def).
  *
  * A gang of many lanes holds whole warps: the lanes that are on now are all that can come, for those
- * that are off wait for these at the end of some construct. If a mask names one that is off and has not
- * ended, it can't come any more: the caller reports it. Where each thread is a gang, threads wait until
+ * that are off wait for these at the end of some construct (meet.c has seen that no mask names them; if
+ * one does, it is reported). Where each thread is a gang, threads wait until
  * all that their mask names stand at the same operation with the same mask, wherever that is in the code.
  * Both fill a meeting (one warp's operands) and take the results from it.
  */

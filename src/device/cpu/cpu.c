@@ -30,28 +30,50 @@ static simt_status device_launch(device *d, const code *c, const code_launch *la
 
 /* ---- parallel ---- */
 
+enum {
+    CALM_NS = 10000000
+}; /* that a piece of work should take at most, so that interrupts are heard */
+
 typedef struct parallel_job {
     simt_status (*fn)(void *context, size_t begin, size_t end);
     void *context;
-    size_t count, chunk;
+    size_t count, grain, chunk;
     atomic_size_t next;
-    atomic_int failed; /* 0, 1: somebody writes diag, 2: written */
+    atomic_int failed; /* 1: diag says why, once all have ended */
     simt_diag diag;
+    uint64_t asked; /* for interrupts */
 } parallel_job;
 
+/* The first failure counts. */
+static void fail_parallel(parallel_job *j) {
+    int none = 0;
+    if (atomic_compare_exchange_strong(&j->failed, &none, 1)) j->diag = *status_get();
+}
+
+static void ask_parallel(void *context) { /* on the caller's thread */
+    parallel_job *j = context;
+    if (!cpu_interrupted(&j->asked, clock_ns())) return;
+    status_fail(SIMT_ERR_INTERRUPT, "interrupted");
+    fail_parallel(j);
+}
+
+/* The first piece is small: it shows how long the others may be. */
 static void work_parallel(void *context, int worker) {
     parallel_job *j = context;
     unsigned mode = float_mode_enter();
+    size_t piece = j->chunk / 8 > j->grain ? j->chunk / 8 : j->grain;
+    uint64_t start = clock_ns();
     while (atomic_load(&j->failed) == 0) {
-        size_t begin = atomic_fetch_add(&j->next, j->chunk);
+        size_t begin = atomic_fetch_add(&j->next, piece);
         if (begin >= j->count) break;
-        size_t end = j->count - begin < j->chunk ? j->count : begin + j->chunk;
-        if (j->fn(j->context, begin, end) == SIMT_OK) continue;
-        int none = 0;
-        if (atomic_compare_exchange_strong(&j->failed, &none, 1)) j->diag = *status_get();
+        size_t end = j->count - begin < piece ? j->count : begin + piece;
+        if (j->fn(j->context, begin, end) != SIMT_OK) fail_parallel(j);
+        if (worker == 0) ask_parallel(j);
+        uint64_t now = clock_ns(), calm = CALM_NS * (end - begin) / (now - start + 1);
+        piece = calm > j->chunk ? j->chunk : calm < j->grain ? j->grain : (size_t)calm;
+        start = now;
     }
     float_mode_leave(mode);
-    (void)worker;
 }
 
 static simt_status device_parallel(device *d, size_t count, size_t grain,
@@ -60,15 +82,17 @@ static simt_status device_parallel(device *d, size_t count, size_t grain,
     cpu_device *cpu = (cpu_device *)d;
     if (grain == 0) grain = 1;
     if (count == 0) return SIMT_OK;
-    parallel_job j = {.fn = fn, .context = context, .count = count};
+    parallel_job j = {.fn = fn, .context = context, .count = count, .grain = grain};
     j.chunk = count / ((size_t)pool_threads(cpu->pool) * 8);
     if (j.chunk < grain) j.chunk = grain;
-    if (count <= grain || !pool_run(cpu->pool, work_parallel, &j, NULL)) {
+    j.asked = clock_ns();
+    if (count <= grain || pool_inside()) {
         unsigned mode = float_mode_enter();
         simt_status status = fn(context, 0, count);
         float_mode_leave(mode);
         return status;
     }
+    if (!pool_run(cpu->pool, work_parallel, &j, ask_parallel)) work_parallel(&j, 0);
     return atomic_load(&j.failed) != 0 ? status_adopt(&j.diag) : SIMT_OK;
 }
 

@@ -67,6 +67,8 @@ static inline void float_mode_leave(unsigned old) {
 
 /* ---- launches ---- */
 
+/* Asks for an interrupt on the thread that may, unless it asked shortly before `now` or it is held. */
+bool cpu_interrupted(uint64_t *asked, uint64_t now);
 simt_status cpu_launch(pool *p, const code *c, const code_launch *launch, code_fault *fault);
 
 #endif

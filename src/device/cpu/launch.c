@@ -28,7 +28,13 @@ enum {
 #define NOT_READ          UINT64_MAX
 
 static _Atomic(bool (*)(void)) interrupt_check;
+static _Thread_local bool held;
 void device_set_interrupt_check(bool (*check)(void)) { atomic_store(&interrupt_check, check); }
+bool device_hold_interrupts(bool hold) {
+    bool before = held;
+    held = hold;
+    return before;
+}
 
 typedef struct launch_worker launch_worker;
 typedef struct launch_job {
@@ -128,11 +134,16 @@ static void stop_at(launch_worker *w, simt_status status, uint64_t block) {
     atomic_flag_clear(&j->stop_lock);
 }
 
-static void ask_interrupt(launch_worker *w, uint64_t now) {
-    if (!w->caller || w->job->launch->whole || now - w->asked < ASK_NS) return;
-    w->asked = now;
+bool cpu_interrupted(uint64_t *asked, uint64_t now) {
+    if (held || now - *asked < ASK_NS) return false;
+    *asked = now;
     bool (*check)(void) = atomic_load(&interrupt_check);
-    if (check != NULL && check()) stop_job(w->job, SIMT_ERR_INTERRUPT);
+    return check != NULL && check();
+}
+
+static void ask_interrupt(launch_worker *w, uint64_t now) {
+    if (!w->caller || w->job->launch->whole) return;
+    if (cpu_interrupted(&w->asked, now)) stop_job(w->job, SIMT_ERR_INTERRUPT);
 }
 
 /* SIMT_TIME_LIMIT in ns, or 0. */

@@ -65,6 +65,8 @@ from .api import (  # noqa: F401
     pinned_array_like,
     to_device,
 )
+from .args import In, InOut, Out  # noqa: F401
+from .cudadrv import devicearray  # noqa: F401
 from .cudadrv.driver import CudaSupportError  # noqa: F401
 from .dispatcher import CUDADispatcher, jit  # noqa: F401
 
@@ -76,7 +78,12 @@ def reduce(functor):
     return Reduce(functor)
 
 
+Reduce = reduce
+
+
 globals().update({name: getattr(_intrinsics, name) for name in _intrinsics.NAMES})
 globals().update(_intrinsics.VECTORS)
 
-__getattr__, __dir__ = _module_hooks(globals(), lazy=("fp16", "libdevice", "random"))
+__getattr__, __dir__ = _module_hooks(
+    globals(), lazy=("fp16", "kernels", "libdevice", "random", "vectorizers")
+)

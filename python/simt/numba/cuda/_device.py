@@ -89,6 +89,16 @@ class MemoryInfo(tuple):
     total = property(lambda self: self[1])
 
 
+class _Deallocations:
+    """Memory that waits to be given back: none does."""
+
+    def clear(self):
+        _core.trim()
+
+    def __len__(self):
+        return 0
+
+
 class Context:
     """The context of the device."""
 
@@ -97,6 +107,7 @@ class Context:
 
     def __init__(self, device):
         self.device = device
+        self.deallocations = _Deallocations()
 
     def get_memory_info(self):
         from simt._machine import memory

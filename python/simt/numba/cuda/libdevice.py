@@ -76,7 +76,11 @@ def sincospi(x):
 
 
 def normcdf(x):
-    return 0.5 * math.erfc(-x * math.sqrt(0.5))
+    """erfc(t) / 2, t = -x / sqrt(2), and its slope times what t lost by rounding."""
+    t = -x * 0.7071067811865476
+    lost = fma(-x, 0.7071067811865476, -t) + x * 4.833646656726457e-17
+    slope = -1.1283791670955126 * math.exp(-t * t)
+    return 0.5 * (math.erfc(t) + (slope * lost if math.fabs(t) < 30.0 else 0.0))
 
 
 def saturatef(x):

@@ -1,7 +1,9 @@
-"""vectorize and guvectorize for target='cuda': functions of elements made functions of arrays.
+"""vectorize and guvectorize: functions of elements made functions of arrays.
 
 A kernel is made of a text: one thread a result element (vectorize) or a core call (guvectorize).
-Host arrays give host arrays, arrays of the device give arrays of the device.
+Host arrays give host arrays, arrays of the device give arrays of the device. For target='cuda'
+arrays must have the types of a signature, as in Numba; for 'cpu' and 'parallel' they are cast where
+that is safe.
 """
 
 import linecache
@@ -21,21 +23,24 @@ _NO_MATCH = (
 
 def make(kind, target, signatures, options):
     """What vectorize (kind 'vectorize') or guvectorize returns: a decorator."""
-    if target != "cuda":
-        raise NotImplementedError(
-            f"{kind}: target={target!r} is not in simt yet; nearest is target='cuda'"
-        )
+    if target not in ("cuda", "cpu", "parallel"):
+        raise ValueError(f"{kind}: unsupported target {target!r}")
     identity = options.pop("identity", None)
     layout = options.pop("layout", None)
     if not signatures:
+        if target != "cuda":
+            raise NotImplementedError(
+                f"{kind} without signatures is not in simt yet; nearest is "
+                f"{kind}(['float32(float32, float32)'])"
+            )
         raise TypeError(f"{kind}: target='cuda' needs signatures: ['float32(float32, float32)']")
 
     def decorate(func):
-        options.pop("nopython", None)
         device = func if hasattr(func, "py_func") else jit(func, device=True, **options)
+        exact = target == "cuda"
         if layout is None:
-            return CUDAUFunc(device, signatures, identity)
-        return CUDAGUFunc(device, signatures, layout)
+            return UFunc(device, signatures, exact, identity)
+        return GUFunc(device, signatures, exact, layout)
 
     return decorate
 
@@ -69,14 +74,14 @@ def _on_device(arrays):
     return [api.as_cuda_array(a) if _is_device(a) else a for a in arrays]
 
 
-def _flat(a, shape):
-    """All elements of a, broadcast to shape, in order: an array of one dimension."""
+def _flat(a, shape, dtype):
+    """All elements of a as dtype, broadcast to shape, in order: an array of one dimension."""
     if _is_device(a):
         if tuple(a.shape) == shape and a.is_c_contiguous():
             return a.reshape(a.size)
         a = a.copy_to_host()
         return api.to_device(numpy.broadcast_to(a, shape).reshape(-1))
-    return numpy.broadcast_to(a, shape).reshape(-1)
+    return numpy.broadcast_to(a.astype(dtype, copy=False), shape).reshape(-1)
 
 
 def _result(out, given, shape):
@@ -90,13 +95,13 @@ def _result(out, given, shape):
     return given
 
 
-class CUDAUFunc:
-    """A function of elements, called with arrays: made by @vectorize(..., target='cuda')."""
+class UFunc:
+    """A function of elements, called with arrays: made by @vectorize."""
 
     max_blocksize = 1024
 
-    def __init__(self, device, signatures, identity=None):
-        self._device, self.identity = device, identity
+    def __init__(self, device, signatures, exact, identity=None):
+        self._device, self._exact, self.identity = device, exact, identity
         self.__name__, self.__doc__ = device.__name__, device.__doc__
         self._loops = {}
         for signature in signatures:
@@ -109,21 +114,14 @@ class CUDAUFunc:
         self._kernels = {}
 
     def __repr__(self):
-        return f"<CUDAUFunc {self.__name__}>"
+        return f"<UFunc {self.__name__}>"
 
     def _loop(self, args):
-        """The input dtypes of the signature for these arguments: exact for arrays."""
-        fixed = [getattr(a, "dtype", None) if numpy.ndim(a) else None for a in args]
-        fits = [
-            loop
-            for loop in self._loops
-            if all(f is None or f == want for f, want in zip(fixed, loop, strict=True))
-        ]
-        for loop in fits:  # numbers go where they fit
-            numbers = zip(args, fixed, loop, strict=True)
-            if all(f is not None or _fits(a, want) for a, f, want in numbers):
+        """The input dtypes of the first signature that these arguments fit."""
+        for loop in self._loops:
+            if all(_fits(a, want, self._exact) for a, want in zip(args, loop, strict=True)):
                 return loop
-        raise TypeError(_NO_MATCH)
+        raise TypeError(_NO_MATCH if self._exact else _no_cast(self, args))
 
     def __call__(self, *args, out=None, stream=0):
         if len(args) == self.nin + 1 and out is None:
@@ -138,7 +136,7 @@ class CUDAUFunc:
         make = api.device_array if device else numpy.empty
         result = make(size, self._loops[loop])
         values = [
-            _flat(a, shape) if numpy.ndim(a) else want.type(a[()] if _is_device(a) else a)
+            _flat(a, shape, want) if numpy.ndim(a) else want.type(a[()] if _is_device(a) else a)
             for a, want in zip(args, loop, strict=True)
         ]
         if size:
@@ -174,23 +172,33 @@ class CUDAUFunc:
     def __getattr__(self, name):
         if name in ("accumulate", "outer", "reduceat", "at"):
             raise NotImplementedError(f"{self.__name__}.{name} is not in simt yet")
-        raise AttributeError(f"'CUDAUFunc' object has no attribute {name!r}")
+        raise AttributeError(f"'UFunc' object has no attribute {name!r}")
 
 
-def _fits(number, dtype):
-    """Whether a number may be given to an argument of dtype: not 1.5 to int."""
-    kind = "biufc".index(numpy.asarray(number).dtype.kind) if not _is_device(number) else 0
+def _fits(a, dtype, exact):
+    """Whether a may be given to an argument of dtype; of numbers: not 1.5 to an integer."""
+    if numpy.ndim(a):
+        return a.dtype == dtype or (not exact and numpy.can_cast(a.dtype, dtype))
+    kind = "biufc".index(numpy.asarray(a).dtype.kind) if not _is_device(a) else 0
     most = {"b": 0, "i": 2, "u": 2, "f": 3, "c": 4}[dtype.kind]
     return kind <= most
 
 
-class CUDAGUFunc:
-    """A function of whole core arrays: made by @guvectorize(..., target='cuda')."""
+def _no_cast(ufunc, args):
+    found = ", ".join(str(numpy.asarray(a).dtype) for a in args)
+    return (
+        f"ufunc '{ufunc.__name__}' not supported for the input types ({found}), and the inputs "
+        "could not be safely coerced to any supported types"
+    )
+
+
+class GUFunc:
+    """A function of whole core arrays: made by @guvectorize."""
 
     max_blocksize = 1024
 
-    def __init__(self, device, signatures, layout):
-        self._device, self.signature = device, layout
+    def __init__(self, device, signatures, exact, layout):
+        self._device, self._exact, self.signature = device, exact, layout
         self.__name__, self.__doc__ = device.__name__, device.__doc__
         sides = layout.replace(" ", "").split("->")
         if len(sides) != 2:
@@ -211,18 +219,14 @@ class CUDAGUFunc:
         self._kernels = {}
 
     def __repr__(self):
-        return f"<CUDAGUFunc {self.__name__} {self.signature}>"
+        return f"<GUFunc {self.__name__} {self.signature}>"
 
     def _loop(self, args):
         for loop in self._loops:
-            if all(
-                (getattr(a, "dtype", None) == types.as_dtype(t.dtype))
-                if numpy.ndim(a)
-                else _fits(a, types.as_dtype(t.dtype))
-                for a, t in zip(args, loop, strict=False)
-            ):
+            pairs = zip(args, loop, strict=False)
+            if all(_fits(a, types.as_dtype(t.dtype), self._exact) for a, t in pairs):
                 return loop
-        raise TypeError(_NO_MATCH)
+        raise TypeError(_NO_MATCH if self._exact else _no_cast(self, args))
 
     def _sizes(self, args):
         """(name of a core dimension -> its size, shape of the loop)."""
@@ -281,7 +285,8 @@ class CUDAGUFunc:
         if not core and tail:
             a = a.reshape(*a.shape, 1)
         whole = (*shape, *tail)
-        return _flat(a, whole).reshape((count, *tail)) if tail else _flat(a, whole)
+        flat = _flat(a, whole, dtype)
+        return flat.reshape((count, *tail)) if tail else flat
 
     def _kernel_for(self, values):
         key = tuple(v.ndim for v in values)

@@ -1,0 +1,3 @@
+"""numba.cuda.kernels.reduction"""
+
+from .._reduction import Reduce  # noqa: F401
