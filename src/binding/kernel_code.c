@@ -23,6 +23,7 @@ typedef struct finder {
 void kernel_found_done(kernel_found *f) {
     Py_CLEAR(f->node);
     Py_CLEAR(f->owner);
+    Py_CLEAR(f->class);
     PyMem_Free(f->text.lines);
     f->text.lines = NULL;
 }
@@ -343,7 +344,10 @@ static int find_node(finder *f, long line, kernel_found *out) {
         PyObject *node = PyList_GET_ITEM(list, i);
         status = f->lambda ? is_our_lambda(f, node, &out->text)
                            : compiles_to_code(f, out->text.text, (int)line);
-        if (status == 1) out->node = Py_NewRef(node);
+        if (status == 1) {
+            out->node = Py_NewRef(node);
+            out->class = Py_XNewRef(f->class);
+        }
     }
     Py_XDECREF(list);
     Py_DECREF(module);

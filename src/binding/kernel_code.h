@@ -8,6 +8,7 @@ typedef struct kernel_found {
     PyObject *node; /* a FunctionDef or Lambda of _ast */
     kernel_text text;
     PyObject *owner; /* of the text */
+    PyObject *class; /* the name of the class around it, when private names matter; else None */
 } kernel_found;
 
 /* 1: found, and it compiles to what `code` is; 0: it is not in this text; -1: exception. */

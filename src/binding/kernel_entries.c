@@ -127,16 +127,30 @@ void kernel_entry_unref(kernel_entry *e) {
     free(e);
 }
 
+/* The names that the code has: in the printed form they lack some characters. */
+static void restore_names(ir_func *f, const code *c) {
+    f->name = arena_strdup(&f->mem, c->name);
+    f->file = arena_strdup(&f->mem, c->file);
+    f->failed |= !f->name || !f->file;
+    for (uint32_t i = 0; i < f->ncalls; i++) {
+        f->calls[i].function = arena_strdup(&f->mem, c->calls[i].function);
+        f->calls[i].file = arena_strdup(&f->mem, c->calls[i].file);
+        f->failed |= !f->calls[i].function || !f->calls[i].file;
+    }
+}
+
 /* The IR, for one compilation. NULL: an exception is set. */
 static ir_func *take_func(kernel_typed *t) {
     ir_func *f = t->kernel->func;
     t->kernel->func = NULL;
     if (f) return f;
-    if (!t->first) /* a declared signature */
+    if (!t->first) { /* a declared signature */
         PyErr_SetString(PyExc_RuntimeError, "an earlier compilation of this kernel failed");
-    else if (binding_ok(ir_parse(runtime_kernel_text(t->first), &f)))
-        return f;
-    return NULL;
+        return NULL;
+    }
+    if (!binding_ok(ir_parse(runtime_kernel_text(t->first), &f))) return NULL;
+    restore_names(f, t->first->code);
+    return f;
 }
 
 /* From IR to code. NULL: an exception is set. */

@@ -70,7 +70,10 @@ static int tree_from_text(PyObject *text, PyCodeObject *code, kernel_source *out
     kernel_found found;
     int status = kernel_code_find(text, code, &found);
     if (status <= 0) return status;
-    out->tree = kernel_tree_copy(found.node, &found.text, &out->mem);
+    const char *class =
+        found.class && PyUnicode_Check(found.class) ? PyUnicode_AsUTF8(found.class) : NULL;
+    while (class && *class == '_') class ++;
+    out->tree = kernel_tree_copy(found.node, &found.text, class, &out->mem);
     kernel_found_done(&found);
     return out->tree ? 1 : -1;
 }

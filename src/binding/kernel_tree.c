@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#define MAX_DEPTH 1000 /* of nested nodes: the front end recurses too */
+#define MAX_DEPTH 600 /* of nested nodes: the front end recurses too */
 
 enum { SLOTS = 7, OPERATOR_BASE = PY_KIND_COUNT };
 
@@ -21,6 +21,7 @@ static PyObject *position_names[4], *op_name, *ops_name, *value_name;
 
 typedef struct copier {
     const kernel_text *text;
+    const char *class; /* whose private names these are, or NULL */
     arena *mem;
     int depth;
 } copier;
@@ -182,11 +183,21 @@ static bool copy_list(copier *c, PyObject *fields, PyObject *name, py_list *out)
     return true;
 }
 
-static bool copy_name(copier *c, PyObject *fields, PyObject *name, const char **out) {
+/* "__x", which Python turns into "_Class__x". */
+static bool is_private(const char *name) {
+    size_t n = strlen(name);
+    return n > 2 && strncmp(name, "__", 2) == 0 && strcmp(name + n - 2, "__") != 0;
+}
+
+static bool copy_name(copier *c, PyObject *fields, PyObject *name, bool function,
+                      const char **out) {
     PyObject *value = name ? field(fields, name) : NULL;
     if (!value || value == Py_None) return true; /* a keyword without name: f(**x) */
     const char *text = PyUnicode_AsUTF8(value);
-    *out = text ? arena_strdup(c->mem, text) : NULL;
+    if (text && c->class && !function && is_private(text))
+        *out = arena_printf(c->mem, "_%s%s", c->class, text);
+    else
+        *out = text ? arena_strdup(c->mem, text) : NULL;
     if (text && !*out) PyErr_NoMemory();
     return *out != NULL;
 }
@@ -228,7 +239,7 @@ static bool copy_slots(copier *c, PyObject *fields, py_node *node) {
            copy_list(c, fields, names[3], &node->list) &&
            copy_list(c, fields, names[4], &node->list2) &&
            copy_list(c, fields, names[5], &node->list3) &&
-           copy_name(c, fields, names[6], &node->name);
+           copy_name(c, fields, names[6], node->kind == PY_FUNCTION, &node->name);
 }
 
 static bool copy_fields(copier *c, PyObject *o, PyObject *fields, py_node *node) {
@@ -258,9 +269,10 @@ static bool copy_node(copier *c, PyObject *o, py_node **out) {
     return done;
 }
 
-py_node *kernel_tree_copy(PyObject *ast_node, const kernel_text *text, arena *mem) {
+py_node *kernel_tree_copy(PyObject *ast_node, const kernel_text *text, const char *class,
+                          arena *mem) {
     if (!prepare()) return NULL;
-    copier c = {.text = text, .mem = mem};
+    copier c = {.text = text, .class = class, .mem = mem};
     py_node *root = NULL;
     return copy_node(&c, ast_node, &root) ? root : NULL;
 }

@@ -47,8 +47,10 @@ const py_function *kernel_host_function(kernel_host *h, PyObject *function);
  * ways. NULL without an exception: not to be had that way. */
 PyObject *kernel_text_load(PyObject *filename, PyObject *globals, int attempt, bool *done);
 
-/* A copy of an ast object in the arena. NULL: a Python exception is set. */
-py_node *kernel_tree_copy(PyObject *ast_node, const kernel_text *text, arena *mem);
+/* A copy of an ast object in the arena. class: the class around it, without leading underscores, when its
+ * private names ("__x") are to be written out; else NULL. NULL: a Python exception is set. */
+py_node *kernel_tree_copy(PyObject *ast_node, const kernel_text *text, const char *class,
+                          arena *mem);
 /* A Python object as a constant; OTHER for what is none. False: out of memory, exception set.
  * Strings are copied into the arena. */
 bool kernel_to_constant(PyObject *o, arena *mem, py_constant *out);

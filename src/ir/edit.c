@@ -89,3 +89,27 @@ uint64_t ir_hash(const ir_func *f) {
     hash_region(&s, (ir_region *)&f->body); /* writes notes only */
     return s.h;
 }
+
+unsigned ir_func_depth(const ir_func *f) {
+    unsigned depth = 0, most = 0;
+    const ir_region *region = &f->body;
+    const ir_inst *inst = region->first;
+    for (;;) {
+        if (inst && inst->regions[0]) {
+            region = inst->regions[0];
+            inst = region->first;
+            most = ++depth > most ? depth : most;
+        } else if (inst) {
+            inst = inst->next;
+        } else if (!region->owner) {
+            return most;
+        } else if (region == region->owner->regions[0] && region->owner->regions[1]) {
+            region = region->owner->regions[1];
+            inst = region->first;
+        } else {
+            inst = region->owner->next;
+            region = region->owner->parent;
+            depth--;
+        }
+    }
+}

@@ -226,6 +226,10 @@ static inline ir_value *ir_result(ir_inst *inst) { return inst->results; }
 bool ir_evaluate_integer(ir_op op, ir_type type, uint64_t a, uint64_t b, uint64_t *out);
 
 /* ---- printed form, parser, verifier ---- */
+/* Constructs inside one another; what walks over regions recurses, and needs no more than 512 KB of stack
+ * for so many. */
+enum { IR_MOST_DEPTH = 500 };
+unsigned ir_func_depth(const ir_func *f); /* does not recurse */
 void ir_print(const ir_func *f, strbuf *out);
 /* Parses one printed function. Failure: SIMT_ERR_IR_SYNTAX with line and column. */
 simt_status ir_parse(const char *text, ir_func **out);

@@ -11,9 +11,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_DEPTH  200
 #define MAX_VALUES (1u << 20)
-#define MAX_LIST   256
+#define MAX_LIST   (1u << 16)
+
+/* A value on the left of an = or in a list of parameters. */
+typedef struct defined {
+    uint32_t number;
+    ir_type type;
+    const char *at;
+} defined;
 
 typedef struct parsing {
     const char *text, *at;
@@ -22,8 +28,12 @@ typedef struct parsing {
     uint32_t values_capacity;
     ir_inst **constructs;
     uint32_t nconstructs, constructs_capacity;
-    jmp_buf
-        failed; /* inside the parser only: everything lives in arenas and two tables freed at entry */
+    /* lists of the instructions that are being read, the inner behind the outer */
+    ir_value **operands;
+    uint32_t noperands, operands_capacity;
+    defined *defs;
+    uint32_t ndefs, defs_capacity;
+    jmp_buf failed; /* inside the parser only: all lives in an arena and tables freed at entry */
 } parsing;
 
 static _Noreturn void fail_at(parsing *p, const char *at, const char *what) {
@@ -110,16 +120,18 @@ static int one_of(parsing *p, const char *const *names, int count) {
 
 /* ---- values ---- */
 
-static void grow(parsing *p, void **table, uint32_t *capacity, uint32_t needed) {
+static void grow(parsing *p, void **table, size_t item, uint32_t *capacity, uint32_t needed) {
     if (needed <= *capacity) return;
     uint32_t grown = *capacity ? *capacity : 64;
     while (grown < needed) grown *= 2;
-    void *memory = realloc(*table, grown * sizeof(void *));
+    void *memory = realloc(*table, grown * item);
     if (!memory) fail(p, "out of memory");
-    memset((char *)memory + *capacity * sizeof(void *), 0, (grown - *capacity) * sizeof(void *));
+    memset((char *)memory + *capacity * item, 0, (grown - *capacity) * item);
     *table = memory;
     *capacity = grown;
 }
+#define GROW(p, table, capacity, needed) \
+    grow(p, (void **)&(p)->table, sizeof *(p)->table, &(p)->capacity, needed)
 
 static uint32_t value_number(parsing *p) {
     expect(p, "%");
@@ -137,37 +149,56 @@ static ir_value *use(parsing *p) {
 }
 
 static void define(parsing *p, const char *at, uint32_t number, ir_value *v) {
-    grow(p, (void **)&p->values, &p->values_capacity, number + 1);
+    GROW(p, values, values_capacity, number + 1);
     if (p->values[number]) fail_at(p, at, "the value is defined twice");
     p->values[number] = v;
 }
 
-static unsigned use_list(parsing *p, ir_value **list) {
-    unsigned count = 0;
-    skip_space(p);
-    if (*p->at != '%') return 0;
-    /* a new line starts a new instruction, and may begin with % too: stay on the line */
-    do {
-        if (count == MAX_LIST) fail(p, "too many operands");
-        list[count++] = use(p);
-    } while (take(p, ","));
-    return count;
+/* Appends to p->operands. */
+static void add_operand(parsing *p) {
+    ir_value *v = use(p);
+    GROW(p, operands, operands_capacity, p->noperands + 1);
+    p->operands[p->noperands++] = v;
 }
 
 /* Operands stand on the instruction's line. */
-static unsigned operands(parsing *p, ir_value **list) {
+static void operands(parsing *p) {
     const char *c = p->at;
     while (*c == ' ') c++;
-    return *c == '%' ? use_list(p, list) : 0;
+    if (*c != '%') return;
+    uint32_t most = p->noperands + MAX_LIST;
+    do {
+        if (p->noperands == most) fail(p, "too many operands");
+        add_operand(p);
+    } while (take(p, ","));
+}
+
+/* "%1: i32": appends to p->defs. */
+static void add_def(parsing *p) {
+    defined d = {.at = (skip_space(p), p->at)};
+    d.number = value_number(p);
+    expect(p, ":");
+    d.type = type(p);
+    GROW(p, defs, defs_capacity, p->ndefs + 1);
+    p->defs[p->ndefs++] = d;
+}
+
+/* The definitions from number `first` on get the values, and are taken off. */
+static void define_all(parsing *p, uint32_t first, ir_value *values) {
+    for (uint32_t i = first; i < p->ndefs; i++)
+        define(p, p->defs[i].at, p->defs[i].number, &values[i - first]);
+    p->ndefs = first;
+}
+
+/* Their types, in the function's arena. */
+static ir_type *types_from(parsing *p, uint32_t first) {
+    ir_type *types = ARENA_ARRAY(&p->f->mem, ir_type, p->ndefs - first + 1);
+    if (!types) fail(p, "out of memory");
+    for (uint32_t i = first; i < p->ndefs; i++) types[i - first] = p->defs[i].type;
+    return types;
 }
 
 /* ---- instructions ---- */
-
-typedef struct defined {
-    uint32_t number;
-    ir_type type;
-    const char *at;
-} defined;
 
 static void region(parsing *p, ir_region *at, int depth);
 
@@ -221,40 +252,38 @@ static ir_inst *find_label(parsing *p) {
     return p->constructs[number];
 }
 
-static void construct(parsing *p, ir_builder *b, ir_op op, const ir_type *results,
-                      unsigned nresults, int depth, ir_inst **made) {
-    if (depth > MAX_DEPTH) fail(p, "nested too deeply");
+/* "(%2: i32 = %1, ...)" of a loop. */
+static void carried(parsing *p, uint32_t first) {
+    expect(p, "(");
+    while (!take(p, ")")) {
+        if (p->ndefs - first == MAX_LIST) fail(p, "too many carried values");
+        if (p->ndefs > first) expect(p, ",");
+        add_def(p);
+        expect(p, "=");
+        add_operand(p);
+    }
+}
+
+static ir_inst *construct(parsing *p, ir_builder *b, ir_op op, const ir_type *results,
+                          unsigned nresults, int depth) {
+    if (depth > IR_MOST_DEPTH) fail(p, "nested too deeply");
     expect(p, "@");
     const char *start = p->at;
     if (decimal(p) != p->nconstructs) fail_at(p, start, "constructs are numbered in order");
-    ir_value *list[MAX_LIST];
-    defined params[MAX_LIST];
-    unsigned count = 0;
-    if (op == IR_IF) list[count++] = use(p);
-    if (op == IR_LOOP) {
-        expect(p, "(");
-        while (!take(p, ")")) {
-            if (count == MAX_LIST) fail(p, "too many carried values");
-            if (count) expect(p, ",");
-            params[count].at = (skip_space(p), p->at);
-            params[count].number = value_number(p);
-            expect(p, ":");
-            params[count].type = type(p);
-            expect(p, "=");
-            list[count++] = use(p);
-        }
-    }
+    uint32_t operand = p->noperands, def = p->ndefs;
+    if (op == IR_IF) add_operand(p);
+    if (op == IR_LOOP) carried(p, def);
+    ir_value **list = p->operands + operand;
     ir_inst *inst = op == IR_IF     ? ir_if(b, list[0], results, nresults)
-                    : op == IR_LOOP ? ir_loop(b, list, count, results, nresults)
+                    : op == IR_LOOP ? ir_loop(b, list, p->noperands - operand, results, nresults)
                                     : ir_block(b, results, nresults);
     if (p->f->failed) fail(p, "out of memory");
-    grow(p, (void **)&p->constructs, &p->constructs_capacity, p->nconstructs + 1);
+    p->noperands = operand;
+    GROW(p, constructs, constructs_capacity, p->nconstructs + 1);
     p->constructs[p->nconstructs++] = inst;
-    if (op == IR_LOOP)
-        for (unsigned i = 0; i < count; i++) {
-            inst->regions[0]->params[i].type = params[i].type;
-            define(p, params[i].at, params[i].number, &inst->regions[0]->params[i]);
-        }
+    for (uint32_t i = def; i < p->ndefs; i++)
+        inst->regions[0]->params[i - def].type = p->defs[i].type;
+    define_all(p, def, inst->regions[0]->params);
     expect(p, "{");
     region(p, inst->regions[0], depth + 1);
     if (op == IR_IF) {
@@ -262,7 +291,7 @@ static void construct(parsing *p, ir_builder *b, ir_op op, const ir_type *result
         expect(p, "{");
         region(p, inst->regions[1], depth + 1);
     }
-    *made = inst;
+    return inst;
 }
 
 static uint32_t number_up_to(parsing *p, uint32_t most) {
@@ -285,42 +314,49 @@ static source_pos position(parsing *p) {
     return at;
 }
 
-static void instruction(parsing *p, ir_region *at, int depth) {
-    defined results[MAX_LIST];
-    ir_type types[MAX_LIST];
-    ir_value *list[MAX_LIST];
-    unsigned nresults = 0;
+/* "%1: i32, %2: f32 =", or nothing: appends to p->defs. */
+static void left_side(parsing *p) {
+    uint32_t most = p->ndefs + MAX_LIST;
     skip_space(p);
     while (*p->at == '%') {
-        if (nresults == MAX_LIST) fail(p, "too many results");
-        results[nresults].at = p->at;
-        results[nresults].number = value_number(p);
-        expect(p, ":");
-        types[nresults++] = type(p);
+        if (p->ndefs == most) fail(p, "too many results");
+        add_def(p);
         if (!take(p, ",")) {
             expect(p, "=");
             break;
         }
         skip_space(p);
     }
+}
+
+static ir_inst *plain(parsing *p, ir_builder *b, ir_op op, const ir_type *types,
+                      unsigned nresults) {
+    ir_inst *label = op == IR_BR || op == IR_CONTINUE ? find_label(p) : NULL;
+    uint64_t imm = immediate(p, op);
+    uint32_t first = p->noperands;
+    operands(p);
+    ir_inst *inst =
+        ir_inst_add(b, op, types, nresults, p->operands + first, p->noperands - first, imm);
+    p->noperands = first;
+    if (p->f->failed) fail(p, "out of memory");
+    inst->label = label;
+    if (op == IR_CONST && nresults == 1 && ir_type_bits(types[0]) < 64 &&
+        imm >> ir_type_bits(types[0]))
+        fail(p, "the constant does not fit its type");
+    return inst;
+}
+
+static void instruction(parsing *p, ir_region *at, int depth) {
+    uint32_t first = p->ndefs;
+    left_side(p);
+    unsigned nresults = p->ndefs - first;
+    ir_type *types = types_from(p, first);
     ir_builder b = ir_builder_at_end(p->f, at);
     ir_op op = op_name(p);
-    ir_inst *inst;
-    if (op == IR_BLOCK || op == IR_LOOP || op == IR_IF) {
-        construct(p, &b, op, types, nresults, depth, &inst);
-    } else {
-        ir_inst *label = op == IR_BR || op == IR_CONTINUE ? find_label(p) : NULL;
-        uint64_t imm = immediate(p, op);
-        unsigned count = operands(p, list);
-        inst = ir_inst_add(&b, op, types, nresults, list, count, imm);
-        if (p->f->failed) fail(p, "out of memory");
-        inst->label = label;
-        if (op == IR_CONST && nresults == 1 && ir_type_bits(types[0]) < 64 &&
-            imm >> ir_type_bits(types[0]))
-            fail(p, "the constant does not fit its type");
-    }
-    for (unsigned i = 0; i < nresults; i++)
-        define(p, results[i].at, results[i].number, &inst->results[i]);
+    ir_inst *inst = op == IR_BLOCK || op == IR_LOOP || op == IR_IF
+                        ? construct(p, &b, op, types, nresults, depth)
+                        : plain(p, &b, op, types, nresults);
+    define_all(p, first, inst->results);
     inst->pos = position(p);
 }
 
@@ -361,21 +397,14 @@ static void header(parsing *p) {
     p->f = ir_func_new(name, "");
     if (!p->f) fail(p, "out of memory");
     expect(p, "(");
-    defined params[MAX_LIST];
-    unsigned count = 0;
     while (!take(p, ")")) {
-        if (count == MAX_LIST) fail(p, "too many parameters");
-        if (count) expect(p, ",");
-        params[count].at = (skip_space(p), p->at);
-        params[count].number = value_number(p);
-        expect(p, ":");
-        params[count].type = type(p);
-        count++;
+        if (p->ndefs == MAX_LIST) fail(p, "too many parameters");
+        if (p->ndefs) expect(p, ",");
+        add_def(p);
     }
-    for (unsigned i = 0; i < count; i++) ir_func_add_param(p->f, params[i].type, NULL);
+    for (uint32_t i = 0; i < p->ndefs; i++) ir_func_add_param(p->f, p->defs[i].type, NULL);
     if (p->f->failed) fail(p, "out of memory");
-    for (unsigned i = 0; i < count; i++)
-        define(p, params[i].at, params[i].number, &p->f->body.params[i]);
+    define_all(p, 0, p->f->body.params);
     p->f->file = file(p);
     calls(p);
 }
@@ -400,6 +429,8 @@ simt_status ir_parse(const char *text, ir_func **out) {
     *out = p->f;
     free(p->values);
     free(p->constructs);
+    free(p->operands);
+    free(p->defs);
     free(p);
     return status;
 }

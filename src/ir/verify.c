@@ -8,7 +8,6 @@
 
 #include <inttypes.h>
 
-#define MAX_DEPTH 250
 
 typedef struct verifying {
     const ir_func *f;
@@ -234,7 +233,7 @@ static simt_status check_inst(verifying *v, ir_inst *inst, int depth) {
 }
 
 static simt_status check_region(verifying *v, ir_region *region, int depth) {
-    if (depth > MAX_DEPTH)
+    if (depth > IR_MOST_DEPTH)
         return status_fail(SIMT_ERR_IR_INVALID, "kernel '%s': nested too deeply", v->f->name);
     if (!region->last || !is_terminator(region->last->op))
         return status_fail(SIMT_ERR_IR_INVALID,

@@ -79,12 +79,24 @@ static simt_status find_or_compile(simt_runtime *rt, ir_func *f,
     return SIMT_OK;
 }
 
+static simt_status check_depth(const ir_func *f) {
+    unsigned depth = ir_func_depth(f);
+    if (depth <= IR_MOST_DEPTH) return SIMT_OK;
+    return status_fail(SIMT_ERR_UNSUPPORTED,
+                       "kernel %s: its ifs and loops are nested %u deep, more than the limit of %d",
+                       f->name, depth, IR_MOST_DEPTH);
+}
+
 simt_status runtime_compile(simt_runtime *rt, ir_func *f, const runtime_compile_options *options,
                             runtime_kernel **out) {
+    simt_status status = check_depth(f);
+    if (status != SIMT_OK) {
+        ir_func_free(f);
+        return status;
+    }
     strbuf text;
     strbuf_init(&text);
     ir_print(f, &text);
-    simt_status status;
     if (text.failed || f->failed)
         status = status_fail(SIMT_ERR_MEMORY, "no memory to compile kernel %s", f->name);
     else

@@ -81,6 +81,21 @@ def _show(node, lines):
     return text + ")"
 
 
+def _private(text, code):
+    """With the names "__x" of a class's function as Python knows them."""
+    around = code.co_qualname.split(".")[:-1]
+    while around and around[-1] == "<locals>":
+        del around[-2:]
+    if not around:
+        return text
+    prefix = "_" + around[-1].lstrip("_")
+    return re.sub(
+        r"(\(FunctionDef@\S+ )?(?<= )__\w*[^\W_]_?(?=[ )])",
+        lambda name: name[0] if name[1] else prefix + name[0],
+        text,
+    )
+
+
 def _reference(source, functions):
     """The expected text of each function, found in the whole file's tree by line and name."""
     lines = source.split("\n")
@@ -91,7 +106,7 @@ def _reference(source, functions):
             places.setdefault((first, getattr(node, "name", "<lambda>")), []).append(node)
     for f in functions:
         found = places[f.__code__.co_firstlineno, f.__code__.co_name]
-        yield f, [_show(node, lines) for node in found]
+        yield f, [_private(_show(node, lines), f.__code__) for node in found]
 
 
 def _functions(module):
@@ -103,6 +118,7 @@ def _functions(module):
                 isinstance(value, types.FunctionType)
                 and value.__code__.co_filename == module.__file__
                 and not value.__code__.co_flags & 0x2A0  # generators, async
+                and value.__name__ != "__annotate__"  # Python 3.14's own
                 and value not in seen
             ):
                 seen.add(value)
