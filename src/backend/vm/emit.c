@@ -258,10 +258,15 @@ static void emit_if_vector(vm_emitter *e, const ir_inst *in) {
 static void emit_if_scalar(vm_emitter *e, const ir_inst *in) {
     vm_node *n = vm_node_of(in);
     if (collects(e, in)) vm_add(e, VM_CLEAR)->set = exit_set(n);
-    vm_add(e, VM_IF_SCALAR)->a = vm_entry_of(e, in->args[0]);
+    bool skips = only_leaves(in->regions[0]) && !collects(e, in);
+    vm_add(e, skips ? VM_IF_NOT : VM_IF_SCALAR)->a = vm_entry_of(e, in->args[0]);
     uint32_t head = e->c->ninsts - 1;
-    emit_region(e, in->regions[0]);
-    e->c->insts[head].target = e->c->ninsts;
+    if (skips) {
+        jump_later(e, head, &n->fixes[0]);
+    } else {
+        emit_region(e, in->regions[0]);
+        e->c->insts[head].target = e->c->ninsts;
+    }
     emit_region(e, in->regions[1]);
     patch(e, &n->fixes[0], e->c->ninsts);
     patch(e, &n->fixes[1], e->c->ninsts);

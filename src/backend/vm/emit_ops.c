@@ -36,28 +36,36 @@ static vm_inst *add_kernel(vm_emitter *e, bool scalar_op, vm_kernel k, uint32_t 
     return in;
 }
 
-/* Frequent scalar operations get a kind of their own. */
+/* Frequent scalar operations get a kind of their own; VM_KINDS: none. */
+static vm_kind short_kind(const ir_inst *in) {
+    static const struct {
+        ir_op op;
+        vm_type type;
+        vm_kind kind;
+    } rows[] = {
+#define SCALAR(id, name, op, type, result, operands, value) {IR_##op, VM_##type, VM_##id},
+#include "backend/vm/scalars.def"
+#undef SCALAR
+    };
+    ir_op op = in->op == IR_PTRADD ? IR_ADD : in->op;
+    vm_type type = vm_type_of(in->args[0]->type);
+    size_t bytes = ir_type_bytes(in->results[0].type);
+    if (op == IR_SELECT) return bytes == 4 ? VM_SELECT_32 : bytes == 8 ? VM_SELECT_64 : VM_KINDS;
+    if (type == VM_I32 && bytes == 8 && (op == IR_SEXT || op == IR_ZEXT))
+        return op == IR_SEXT ? VM_SEXT_32_64 : VM_ZEXT_32_64;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (rows[i].op == op && rows[i].type == type) return rows[i].kind;
+    return VM_KINDS;
+}
+
 static bool add_short(vm_emitter *e, const ir_inst *in, uint32_t dst) {
-    vm_kind kind;
-    unsigned bytes = (unsigned)ir_type_bytes(in->results[0].type);
-    if (in->op == IR_PTRADD)
-        kind = VM_ADD_64;
-    else if (in->op == IR_ADD && bytes >= 4)
-        kind = bytes == 8 ? VM_ADD_64 : VM_ADD_32;
-    else if (in->op == IR_MUL && bytes >= 4)
-        kind = bytes == 8 ? VM_MUL_64 : VM_MUL_32;
-    else if (in->op == IR_SUB && bytes == 8)
-        kind = VM_SUB_64;
-    else if (in->op == IR_SEXT && bytes == 8 && in->args[0]->type == IR_I32)
-        kind = VM_SEXT_32_64;
-    else if (in->op == IR_ZEXT && bytes == 8 && in->args[0]->type == IR_I32)
-        kind = VM_ZEXT_32_64;
-    else
-        return false;
+    vm_kind kind = short_kind(in);
+    if (kind == VM_KINDS) return false;
     vm_inst *x = vm_add(e, kind);
     x->dst = dst;
     x->a = vm_entry_of(e, in->args[0]);
     x->b = in->nargs > 1 ? vm_entry_of(e, in->args[1]) : 0;
+    x->c = in->nargs > 2 ? vm_entry_of(e, in->args[2]) : 0;
     vm_add_cost(e, 0, false);
     return true;
 }

@@ -218,11 +218,20 @@ vm_stop vm_gang_run(const vm_code *c, vm_frame *f, vm_gang *g, int64_t *budget, 
         case VM_SCALAR:
             in->kernel(entry[in->dst], entry[in->a], entry[in->b], entry[in->c], 1);
             break;
-        case VM_ADD_32: AS(uint32_t, in->dst) = AS(uint32_t, in->a) + AS(uint32_t, in->b); break;
-        case VM_ADD_64: AS(uint64_t, in->dst) = AS(uint64_t, in->a) + AS(uint64_t, in->b); break;
-        case VM_SUB_64: AS(uint64_t, in->dst) = AS(uint64_t, in->a) - AS(uint64_t, in->b); break;
-        case VM_MUL_32: AS(uint32_t, in->dst) = AS(uint32_t, in->a) * AS(uint32_t, in->b); break;
-        case VM_MUL_64: AS(uint64_t, in->dst) = AS(uint64_t, in->a) * AS(uint64_t, in->b); break;
+#define SCALAR(id, name, op, type, result, operands, value)        \
+    case VM_##id: {                                                \
+        operands x = AS(operands, in->a), y = AS(operands, in->b); \
+        AS(result, in->dst) = value;                               \
+        break;                                                     \
+    }
+#include "backend/vm/scalars.def"
+#undef SCALAR
+        case VM_SELECT_32:
+            AS(uint32_t, in->dst) = AS(uint32_t, AS(uint8_t, in->a) ? in->b : in->c);
+            break;
+        case VM_SELECT_64:
+            AS(uint64_t, in->dst) = AS(uint64_t, AS(uint8_t, in->a) ? in->b : in->c);
+            break;
         case VM_SEXT_32_64: AS(int64_t, in->dst) = AS(int32_t, in->a); break;
         case VM_ZEXT_32_64: AS(uint64_t, in->dst) = AS(uint32_t, in->a); break;
         case VM_SPLAT: moves->splat[in->size](entry[in->dst], entry[in->a], g->now.top); break;
@@ -282,6 +291,9 @@ vm_stop vm_gang_run(const vm_code *c, vm_frame *f, vm_gang *g, int64_t *budget, 
         case VM_JUMP: in = insts + in->target - 1; break;
         case VM_IF_SCALAR:
             if (AS(uint8_t, in->a) == 0) in = insts + in->target - 1;
+            break;
+        case VM_IF_NOT:
+            if (AS(uint8_t, in->a) != 0) in = insts + in->target - 1;
             break;
         case VM_IF_VECTOR:
             vm_split(c, g, in, entry[in->a]);

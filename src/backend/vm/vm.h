@@ -30,6 +30,7 @@ typedef enum vm_kind {
 #define KIND(id, name, shows, meaning) VM_##id,
 #include "backend/vm/kinds.def"
 #undef KIND
+    VM_KINDS
 } vm_kind;
 
 enum { VM_FLAG_CONVERGES = 1, VM_FLAG_SPIN = 2, VM_FLAG_NO_ELSE = 4, VM_FLAG_SHARED = 8 };
