@@ -1,8 +1,11 @@
 """Variables of kernels where ways through the code meet: None or a number, arrays that take turns,
 types that grow from round to round. (Types and values against Numba: test_numba_typing.py.)"""
 
+import random
+
 import numpy as np
-from numba_face import cuda
+from numba_face import cuda, small
+from numba_source import load
 
 WIDE, NARROW = 64, 4
 
@@ -155,3 +158,117 @@ def test_strings():
         out[a.size] = word == "other"
 
     assert run(kernel, np.array([1.0, -1.0]), np.zeros(3)).tolist() == [1, 0, 1]
+
+
+class Program:
+    """A function of a, b (numbers) and out at random: variables x0 to x3 are ints and floats by
+    turns, n0 and n1 may be None. It may use a variable without a value, for which Python raises."""
+
+    def __init__(self, seed):
+        self.rng = random.Random(seed)
+        self.lines, self.depth, self.loops, self.names = [], 1, 0, 0
+        for name in ("x0", "x1", "x2", "x3", "n0", "n1"):
+            self.put(f"{name} = {self.number()}")
+            if name[1] > "0" and self.rng.random() < 0.15:
+                self.lines[-1] = f"    if a > 9: {name} = 0\n"
+        self.depth = 0
+        self.block(5)
+        self.depth = 1
+        for k, name in enumerate(("x0", "x1", "x2", "x3", "n0", "n1")):
+            self.put(f"out[{k}] = {self.read(name)}")
+        self.source = "def f(a, b, out):\n" + "".join(self.lines)
+
+    def put(self, line):
+        self.lines.append("    " * self.depth + line + "\n")
+
+    def number(self):
+        return self.rng.choice(["a", "b", "3", "-2", "0.5", "1.25"])
+
+    def read(self, name):
+        return name if name[0] == "x" else f"(7 if {name} is None else {name})"
+
+    def operand(self):
+        names = ["x0", "x0", "x1", "x1", "x2", "x3", "n0", "n1"]
+        return self.rng.choice([self.number(), self.read(self.rng.choice(names))])
+
+    def expression(self):
+        x, y, z = self.operand(), self.operand(), self.operand()
+        forms = [x, f"({x} + {y}) % 16", f"{x} // 2", f"{x} / 4", f"{x} * {y} % 8", f"-{x}"]
+        forms += [f"({x} if {y} > {z} else {y})", f"min({x}, {y})", f"abs({x} - {y})"]
+        return self.rng.choice(forms)
+
+    def block(self, most):
+        self.depth += 1
+        for _ in range(self.rng.randint(1, most)):
+            kinds = [self.assign] * 5 + [self.swap, self.update]
+            if self.depth < 6:
+                kinds += [self.branch, self.branch, self.count, self.repeat]
+            if self.loops:
+                kinds += [self.leave]
+            self.rng.choice(kinds)()
+        self.depth -= 1
+
+    def assign(self):
+        name = self.rng.choice(["x0", "x1", "x2", "x3", "n0", "n1"])
+        none = name[0] == "n" and self.rng.random() < 0.4
+        self.put(f"{name} = {'None' if none else self.expression()}")
+
+    def swap(self):
+        self.put(f"x0, x1 = x1, {self.expression()}")
+
+    def update(self):
+        self.put(f"{self.rng.choice(['x0', 'x1', 'x2'])} += {self.expression()}")
+
+    def condition(self):
+        if self.rng.random() < 0.3:
+            return f"n{self.rng.randint(0, 1)} is {self.rng.choice(['', 'not '])}None"
+        return f"{self.operand()} < {self.operand()}"
+
+    def branch(self):
+        self.put(f"if {self.condition()}:")
+        self.block(3)
+        if self.rng.random() < 0.5:
+            self.put("else:")
+            self.block(3)
+
+    def loop(self, head, first=None):
+        self.put(head)
+        if first:
+            self.put("    " + first)
+        self.loops += 1
+        self.block(4)
+        self.loops -= 1
+        if self.rng.random() < 0.3:
+            self.put("else:")
+            self.block(2)
+
+    def count(self):
+        self.names += 1
+        over = self.rng.choice(["range(3)", "(1, 2.5)", "(b, 2)"])
+        self.loop(f"for {self.rng.choice(['x3', f'k{self.names}'])} in {over}:")
+
+    def repeat(self):
+        self.names += 1
+        self.put(f"k{self.names} = 0")
+        self.loop(f"while k{self.names} < 3:", f"k{self.names} += 1")
+
+    def leave(self):
+        self.put(f"if {self.condition()}:")
+        self.put("    " + self.rng.choice(["break", "continue"]))
+
+
+def test_random_programs():
+    compared = 0
+    for seed in range(small(400, 20)):
+        source = Program(seed).source
+        space = load(source, cuda=cuda)
+        for a, b in ((2, 1.5), (-1, 0.25)):
+            out, expected = np.zeros(6), np.zeros(6)
+            try:
+                space["f"](a, b, expected)
+            except UnboundLocalError:
+                continue
+            cuda.jit(space["f"])[1, 1](a, b, out)
+            np.testing.assert_allclose(out, expected, rtol=1e-12, err_msg=source)
+            compared += 1
+    assert compared > seed / 3
