@@ -16,6 +16,14 @@ void *py_alloc(py_ctx *c, size_t bytes) {
     return p;
 }
 
+void *py_grow(py_ctx *c, void *items, uint32_t count, size_t size) {
+    bool full = count == 0 || (count >= 8 && (count & (count - 1)) == 0);
+    if (!full) return items;
+    void *grown = py_alloc(c, size * (count == 0 ? 8 : 2 * (size_t)count));
+    if (count > 0) memcpy(grown, items, size * count);
+    return grown;
+}
+
 static void set_position(py_ctx *c, const py_node *at) {
     const py_frame *f = c->frame;
     if (at == NULL) return;
@@ -53,13 +61,7 @@ bool py_pass_failure(py_ctx *c, const py_node *at, simt_status status) {
 
 uint32_t py_add_fault(py_ctx *c, const py_node *at, const py_fault *fault) {
     if (!c->emit) return 0;
-    if (c->nfaults == c->fault_capacity) {
-        uint32_t capacity = c->fault_capacity * 2 + 16;
-        py_fault *grown = PY_NEW(c, py_fault, capacity);
-        if (c->nfaults > 0) memcpy(grown, c->faults, sizeof *grown * c->nfaults);
-        c->faults = grown;
-        c->fault_capacity = capacity;
-    }
+    c->faults = py_grow(c, c->faults, c->nfaults, sizeof *c->faults);
     py_fault *f = &c->faults[c->nfaults];
     *f = *fault;
     f->pos = py_pos(c, at);
@@ -254,18 +256,8 @@ typedef struct reader {
 /* The walk over the signature that types finds the IR function's parameters, the one that lowers uses them. */
 static ir_value *add_slot(py_ctx *c, ir_type t, const char *name) {
     if (c->emit) return &c->f->body.params[c->nslots++];
-    if (c->nslots == c->slot_capacity) {
-        uint32_t capacity = c->slot_capacity * 2 + 32;
-        ir_type *types = PY_NEW(c, ir_type, capacity);
-        const char **names = PY_NEW(c, const char *, capacity);
-        if (c->nslots > 0) {
-            memcpy(types, c->slot_types, sizeof *types * c->nslots);
-            memcpy(names, c->slot_names, sizeof *names * c->nslots);
-        }
-        c->slot_types = types;
-        c->slot_names = names;
-        c->slot_capacity = capacity;
-    }
+    c->slot_types = py_grow(c, c->slot_types, c->nslots, sizeof *c->slot_types);
+    c->slot_names = py_grow(c, c->slot_names, c->nslots, sizeof *c->slot_names);
     c->slot_types[c->nslots] = t;
     c->slot_names[c->nslots++] = name;
     return NULL;

@@ -78,6 +78,11 @@ static bool name(py_ctx *c, const py_node *n, py_val *out) {
         if (c->unknown == NULL) c->unknown = n;
         return false;
     }
+    if (t->kind == TY_MIXED && t->items[0]->kind == TY_STRING)
+        return py_fail(c, n,
+                       "variable '%s' is one string or another here, by the way taken: "
+                       "kernels do not compute with strings",
+                       n->name);
     if (t->kind == TY_MIXED)
         return py_fail(c, n, "variable '%s' is %s or %s here, by the way taken: use two names",
                        n->name, py_type_text(c, t->items[0]), py_type_text(c, t->items[1]));
@@ -316,29 +321,31 @@ static bool compare(py_ctx *c, const py_node *n, py_val *out) {
 
 /* ---- tuples, slices, subscripts ---- */
 
-static bool tuple(py_ctx *c, const py_node *n, py_val *out) {
-    py_val *items = PY_NEW(c, py_val, n->list.count + 1);
-    uint32_t count = 0, room = n->list.count + 1;
-    for (uint32_t i = 0; i < n->list.count; i++) {
-        const py_node *e = n->list.items[i];
+/* The values of a list of expressions, with the items of `*t` in its place. */
+static bool evaluate_list(py_ctx *c, const py_list *list, bool or_none, py_val **items,
+                          uint32_t *count) {
+    *items = NULL;
+    *count = 0;
+    for (uint32_t i = 0; i < list->count; i++) {
+        const py_node *n = list->items[i];
+        bool starred = n->kind == PY_STARRED;
         py_val v;
-        if (!py_expr(c, e->kind == PY_STARRED ? e->a : e, &v)) return false;
-        uint32_t more = 1;
-        if (e->kind == PY_STARRED) {
-            if (v.type->kind != TY_TUPLE)
-                return py_fail(c, e, "only a tuple can be unpacked, not %s",
-                               py_type_text(c, v.type));
-            more = v.type->count;
+        if (starred) n = n->a;
+        if (!(or_none ? py_expr_or_none(c, n, &v) : py_expr(c, n, &v))) return false;
+        if (starred && v.type->kind != TY_TUPLE)
+            return py_fail(c, n, "only a tuple can be unpacked, not %s", py_type_text(c, v.type));
+        for (uint32_t k = 0; k < (starred ? v.type->count : 1); k++) {
+            *items = py_grow(c, *items, *count, sizeof v);
+            (*items)[(*count)++] = starred ? py_val_item(&v, k) : v;
         }
-        if (count + more >= room) {
-            py_val *grown = PY_NEW(c, py_val, room + more + 8);
-            memcpy(grown, items, sizeof *items * count);
-            items = grown;
-            room += more + 8;
-        }
-        for (uint32_t k = 0; k < more; k++)
-            items[count++] = e->kind == PY_STARRED ? py_val_item(&v, k) : v;
     }
+    return true;
+}
+
+static bool tuple(py_ctx *c, const py_node *n, py_val *out) {
+    py_val *items;
+    uint32_t count;
+    if (!evaluate_list(c, &n->list, false, &items, &count)) return false;
     *out = py_val_tuple(c, items, count);
     return true;
 }
@@ -376,27 +383,16 @@ static bool subscript(py_ctx *c, const py_node *n, py_val *out) {
 /* ---- calls ---- */
 
 static bool evaluate_arguments(py_ctx *c, const py_node *n, py_call *x, bool or_none) {
-    bool (*expr)(py_ctx *, const py_node *, py_val *) = or_none ? py_expr_or_none : py_expr;
-    uint32_t room = n->list.count + n->list2.count + 64;
-    x->args = PY_NEW(c, py_val, room);
+    if (!evaluate_list(c, &n->list, or_none, &x->args, &x->nargs)) return false;
     x->keywords = PY_NEW(c, const char *, n->list2.count + 1);
-    for (uint32_t i = 0; i < n->list.count; i++) {
-        const py_node *a = n->list.items[i];
-        py_val v;
-        if (!expr(c, a->kind == PY_STARRED ? a->a : a, &v)) return false;
-        if (a->kind != PY_STARRED) {
-            x->args[x->nargs++] = v;
-            continue;
-        }
-        if (v.type->kind != TY_TUPLE || x->nargs + v.type->count + n->list2.count >= room)
-            return py_fail(c, a, "only a short tuple can be unpacked, not %s",
-                           py_type_text(c, v.type));
-        for (uint32_t k = 0; k < v.type->count; k++) x->args[x->nargs++] = py_val_item(&v, k);
-    }
     for (uint32_t i = 0; i < n->list2.count; i++) {
         const py_node *k = n->list2.items[i];
-        if (k->name == NULL) return py_fail(c, k, "'**' in a call is not possible in a kernel");
-        if (!expr(c, k->a, &x->args[x->nargs + i])) return false;
+        if (k->name == NULL)
+            return py_fail(c, k, "'**' in a call is not possible in a kernel: name the arguments");
+        py_val v;
+        if (!(or_none ? py_expr_or_none(c, k->a, &v) : py_expr(c, k->a, &v))) return false;
+        x->args = py_grow(c, x->args, x->nargs + i, sizeof v);
+        x->args[x->nargs + i] = v;
         x->keywords[x->nkeywords++] = k->name;
     }
     return true;
@@ -436,7 +432,7 @@ static bool bind_arguments(py_ctx *c, const py_node *at, const py_function *fn, 
     *count = n;
     if (a->a != NULL) { /* *args */
         uint32_t rest = x->nargs > n ? x->nargs - n : 0;
-        bound[(*count)++] = py_val_tuple(c, x->args + n, rest);
+        bound[(*count)++] = py_val_tuple(c, rest > 0 ? x->args + n : NULL, rest);
     }
     return true;
 }

@@ -10,25 +10,18 @@
  */
 #include "frontend/python/work.h"
 
-#include <string.h>
-
 /* ---- which variables a piece of code assigns ---- */
 
 typedef struct name_list {
     py_ctx *c;
     py_var **vars;
-    uint32_t n, capacity;
+    uint32_t n;
 } name_list;
 
 static void add_var(name_list *l, py_var *v) {
     for (uint32_t i = 0; i < l->n; i++)
         if (l->vars[i] == v) return;
-    if (l->n == l->capacity) {
-        py_var **grown = PY_NEW(l->c, py_var *, l->capacity * 2 + 8);
-        if (l->n > 0) memcpy(grown, l->vars, sizeof *grown * l->n);
-        l->vars = grown;
-        l->capacity = l->capacity * 2 + 8;
-    }
+    l->vars = py_grow(l->c, l->vars, l->n, sizeof *l->vars);
     l->vars[l->n++] = v;
 }
 
@@ -78,12 +71,7 @@ static py_merge *next_merge(py_ctx *c, const py_node *at) {
     uint32_t k = f->cursor++;
     if (k < f->nmerges && f->merges[k]->at == at) return f->merges[k];
     c->lost = c->emit;
-    if (k >= f->merge_capacity) {
-        py_merge **grown = PY_NEW(c, py_merge *, k * 2 + 8);
-        if (k > 0) memcpy(grown, f->merges, sizeof *grown * k);
-        f->merges = grown;
-        f->merge_capacity = k * 2 + 8;
-    }
+    f->merges = py_grow(c, f->merges, k, sizeof *f->merges);
     f->nmerges = k + 1;
     f->merges[k] = PY_NEW(c, py_merge, 1);
     *f->merges[k] = (py_merge){.at = at};

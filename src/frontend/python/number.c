@@ -382,6 +382,20 @@ static bool join_tuples(py_ctx *c, const py_val *a, const py_val *b, py_val *out
     return true;
 }
 
+/* `times`: a constant integer. */
+static bool repeat_tuple(py_ctx *c, const py_val *t, const py_val *times, py_val *out) {
+    int64_t n = times->value.integer;
+    py_val *items = NULL;
+    uint32_t count = 0;
+    for (int64_t i = 0; i < n && count < 1000; i++)
+        for (uint32_t k = 0; k < t->type->count; k++) {
+            items = py_grow(c, items, count, sizeof *items);
+            items[count++] = py_val_item(t, k);
+        }
+    *out = py_val_tuple(c, items, count);
+    return true;
+}
+
 static bool is_bit_operator(py_operator op) {
     return op == PY_BITAND || op == PY_BITOR || op == PY_BITXOR;
 }
@@ -396,6 +410,8 @@ static bool is_plain_tuple(const py_val *v) {
 bool py_binary(py_ctx *c, const py_node *at, py_operator op, const py_val *a, const py_val *b,
                py_val *out) {
     if (op == PY_ADD && is_plain_tuple(a) && is_plain_tuple(b)) return join_tuples(c, a, b, out);
+    if (op == PY_MULT && is_plain_tuple(a) && b->is_const && b->value.kind == PY_VALUE_INT)
+        return repeat_tuple(c, a, b, out);
     py_scalar s = py_scalar_of(a), t = py_scalar_of(b);
     if (s == PY_S_NONE || t == PY_S_NONE || op == PY_MATMULT) return no_operator(c, at, op, a, b);
     bool integral = is_integral(s) && is_integral(t);

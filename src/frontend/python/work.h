@@ -114,7 +114,7 @@ struct py_frame {
     py_var result;
     py_merge *ret;
     py_merge **merges; /* in the order of the walk, which is at `cursor` */
-    uint32_t nmerges, cursor, merge_capacity;
+    uint32_t nmerges, cursor;
     bool typed;
     py_loop *loop;
     struct py_known *known; /* what free names mean */
@@ -136,12 +136,12 @@ typedef struct py_ctx {
     bool lost; /* lowering came to a merge that typing had not seen: a bug of ours */
     simt_status status;
     py_fault *faults; /* growing; copied to the kernel at the end */
-    uint32_t nfaults, fault_capacity;
+    uint32_t nfaults;
     py_print *prints;
     uint32_t nprints;
     const py_entity **constants;
     uint32_t nconstants;
-    uint32_t nslots, slot_capacity; /* parameters of the IR function */
+    uint32_t nslots; /* parameters of the IR function */
     ir_type *slot_types;
     const char **slot_names;
     bool *writes;
@@ -169,6 +169,8 @@ const char *py_advice(py_ctx *c, const py_type *t); /* ": ..." where a number is
 bool py_pass_failure(py_ctx *c, const py_node *at, simt_status status); /* a host's failure */
 void *py_alloc(py_ctx *c, size_t bytes);
 #define PY_NEW(c, type, count) ((type *)py_alloc((c), sizeof(type) * (size_t)(count)))
+/* An array of `count` items, NULL of none, with room for one more. */
+void *py_grow(py_ctx *c, void *items, uint32_t count, size_t size);
 py_var *py_find_var(py_frame *f, const char *name); /* NULL: not a local variable */
 py_var *py_get_var(py_ctx *c, const char *name);    /* makes it */
 /* The i-th positional parameter (ARG); after the last: *args. */
