@@ -37,9 +37,10 @@ DEV_FN float dev_log_scaled_f32(float x, float scale, float scalel, float one, f
     float t = dev_log_split_f32(x, &e);
     float rest;
     float restl = dev_log_rest_pair_f32(t, &rest);
-    float h = t * scale;
-    float hl =
-        dev_fma_f32(t, scale, -h) + dev_fma_f32(t, scalel, dev_fma_f32(rest, scale, restl * scale));
+    float u = t + rest;
+    float ul = (rest - (u - t)) + restl;
+    float h = u * scale;
+    float hl = dev_fma_f32(u, scale, -h) + dev_fma_f32(u, scalel, ul * scale);
     float hi = e * one;
     float s = hi + h;
     float c = h - (s - hi);

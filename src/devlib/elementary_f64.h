@@ -38,9 +38,10 @@ DEV_FN double dev_log_scaled_f64(double x, double scale, double scalel, double o
     double t = dev_log_split_f64(x, &e);
     double rest;
     double restl = dev_log_rest_pair_f64(t, &rest);
-    double h = t * scale;
-    double hl =
-        dev_fma_f64(t, scale, -h) + dev_fma_f64(t, scalel, dev_fma_f64(rest, scale, restl * scale));
+    double u = t + rest;
+    double ul = (rest - (u - t)) + restl;
+    double h = u * scale;
+    double hl = dev_fma_f64(u, scale, -h) + dev_fma_f64(u, scalel, ul * scale);
     double hi = e * one;
     double s = hi + h;
     double c = h - (s - hi);

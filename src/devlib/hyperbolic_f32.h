@@ -78,11 +78,14 @@ DEV_FN float dev_erfc_far_f32(float x) {
     p = dev_fma_f32(p, u, 0x1.32f4c4p-8f);
     p = dev_fma_f32(p, u, 0x1.47b67ep-5f);
     p = dev_fma_f32(p, u, 0x1.51fdb4p-3f);
-    p = dev_fma_f32(p, u, 0x1.dfee2ap-2f);
+    float w = p * u; // the last steps as two numbers
+    float wl = dev_fma_f32(p, u, -w);
+    p = 0x1.dfee2ap-2f + w;
+    wl += w - (p - 0x1.dfee2ap-2f);
     float slope = dev_fma_f32(u, dev_fma_f32(u, 0.12f, 0.3301f), 0x1.dfee2ap-2f); // of P, roughly
     float m = p * u;
     float hi = 0x1.0166aap+0f + m;
-    float lo = (m - (hi - 0x1.0166aap+0f)) + dev_fma_f32(p, u, -m);
+    float lo = (m - (hi - 0x1.0166aap+0f)) + dev_fma_f32(wl, u, dev_fma_f32(p, u, -m));
     lo += dev_fma_f32(tl * 8.0f, slope, 0x1.1409b4p-25f);
     float e = t * hi;
     float el = dev_fma_f32(t, lo, dev_fma_f32(tl, hi, dev_fma_f32(t, hi, -e)));
