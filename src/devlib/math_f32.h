@@ -281,8 +281,10 @@ DEV_FN float dev_log_two_f32(float u, float c, float x, float xl, float up) {
     t = n == 0 ? x : t;
     d = n == 0 ? xl : d;
     // log(1 + t + d) = log(1 + t) + d / (1 + t) and a bit
-    float w = dev_log_rest_f32(t) + dev_fma_f32(-t, dev_fma_f32(-t, d, d), d);
-    return dev_log_sum_f32(e + up, t, w);
+    float rest;
+    float restl = dev_log_rest_pair_f32(t, &rest) + dev_fma_f32(-t, dev_fma_f32(-t, d, d), d);
+    float s = t + rest;
+    return dev_log_sum_f32(e + up, s, (rest - (s - t)) + restl);
 }
 
 // log((1 + x + xl) * 2^up), x > -1 and finite, xl below an ulp of x
