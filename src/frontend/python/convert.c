@@ -171,7 +171,7 @@ bool py_truth(py_ctx *c, const py_node *at, const py_val *v, py_val *out) {
 
 bool py_to_index(py_ctx *c, const py_node *at, const py_val *v, const char *what, py_val *out) {
     py_scalar s = py_scalar_of(v);
-    if (s != PY_S_BOOL && !py_scalar_is_int(s))
+    if (!py_scalar_is_integral(s))
         return py_fail(c, at, "%s must be an integer, not %s%s", what, py_type_text(c, v->type),
                        py_scalar_is_float(s) ? ": write int(...) or //" : py_advice(c, v->type));
     return py_to_scalar(c, at, v, s == PY_S_U64 ? PY_S_U64 : PY_S_I64, out);

@@ -1,164 +1,7 @@
-/* Expressions: names, attributes, conditionals, calls. */
+/* Expressions: conditionals, comparisons, tuples, slices; assignment to targets. */
 #include "frontend/python/work.h"
 
-#include <string.h>
-
 enum { MOST_DEPTH = 300 };
-
-/* ---- names ---- */
-
-/* What the host said of a name of the function (`of` NULL) or of an attribute: asked once. */
-struct py_known {
-    struct py_known *next;
-    const py_entity *of;
-    const char *name;
-    py_entity entity;
-};
-
-static py_entity *find_known(py_ctx *c, const py_entity *of, const char *name) {
-    struct py_known *k = c->frame->known;
-    while (k != NULL && (k->of != of || strcmp(k->name, name) != 0)) k = k->next;
-    return k != NULL ? &k->entity : NULL;
-}
-
-static py_entity *add_known(py_ctx *c, const py_entity *of, const char *name) {
-    struct py_known *k = PY_NEW(c, struct py_known, 1);
-    *k = (struct py_known){.next = c->frame->known, .of = of, .name = name};
-    c->frame->known = k;
-    return &k->entity;
-}
-
-static bool entity_value(py_ctx *c, const py_node *at, const py_entity *e, py_val *out) {
-    switch (e->kind) {
-    case PY_ENTITY_CONSTANT:
-        if (e->value.kind == PY_VALUE_BIG_INT)
-            return py_fail(c, at, "'%s' is an integer beyond 64 bits", e->name ? e->name : "?");
-        *out = py_val_constant(c, &e->value, e->type);
-        if (out->type->kind == TY_SCALAR && out->type->scalar == PY_S_NONE)
-            return py_fail(c, at, "a kernel cannot use this constant");
-        return true;
-    case PY_ENTITY_TUPLE: {
-        py_val *items = PY_NEW(c, py_val, e->count + 1);
-        for (uint32_t i = 0; i < e->count; i++)
-            if (!entity_value(c, at, &e->items[i], &items[i])) return false;
-        *out =
-            e->names != NULL ? py_val_named(c, items, e->names) : py_val_tuple(c, items, e->count);
-        return true;
-    }
-    case PY_ENTITY_ARRAY: return py_array_constant(c, at, e, out);
-    case PY_ENTITY_INTRINSIC: {
-        const py_intrinsic *i = py_find_intrinsic(e->name);
-        if (i != NULL && i->value) {
-            py_call x = {.node = at, .name = e->name, .extra = i->extra};
-            return i->run(c, &x, out);
-        }
-        break;
-    }
-    default: break;
-    }
-    *out = py_val_entity(c, e);
-    return true;
-}
-
-static bool free_name(py_ctx *c, const py_node *n, py_val *out) {
-    py_entity *e = find_known(c, NULL, n->name);
-    if (e == NULL) {
-        e = add_known(c, NULL, n->name);
-        simt_status status = c->host->lookup(c->host->context, c->frame->fn, n->name, e);
-        if (status != SIMT_OK) return py_fail_name(c, n, status);
-    }
-    return entity_value(c, n, e, out);
-}
-
-static bool name(py_ctx *c, const py_node *n, py_val *out) {
-    py_var *v = py_find_var(c->frame, n->name);
-    if (v == NULL) return free_name(c, n, out);
-    const py_type *t = v->val.type;
-    if (t->kind == TY_UNKNOWN) {
-        if (c->unknown == NULL) c->unknown = n;
-        return false;
-    }
-    if (t->kind == TY_MIXED && t->items[0]->kind == TY_STRING)
-        return py_fail(c, n,
-                       "variable '%s' is one string or another here, by the way taken: "
-                       "kernels do not compute with strings",
-                       n->name);
-    if (t->kind == TY_MIXED)
-        return py_fail(c, n, "variable '%s' is %s or %s here, by the way taken: use two names",
-                       n->name, py_type_text(c, t->items[0]), py_type_text(c, t->items[1]));
-    *out = v->val;
-    return true;
-}
-
-/* ---- attributes ---- */
-
-static bool entity_attribute(py_ctx *c, const py_node *n, const py_entity *of, py_val *out) {
-    py_entity *e = find_known(c, of, n->name);
-    if (e != NULL) return entity_value(c, n, e, out);
-    e = add_known(c, of, n->name);
-    if (of->kind == PY_ENTITY_INTRINSIC) { /* ours first: methods of groups */
-        const char *full = arena_printf(c->mem, "%s.%s", of->name, n->name);
-        if (full != NULL && py_find_intrinsic(full) != NULL) {
-            *e = (py_entity){.kind = PY_ENTITY_INTRINSIC, .name = full};
-            return entity_value(c, n, e, out);
-        }
-    }
-    if (of->kind != PY_ENTITY_MODULE && of->kind != PY_ENTITY_INTRINSIC &&
-        of->kind != PY_ENTITY_OBJECT)
-        return py_fail(c, n, "%s has no attribute '%s' in a kernel",
-                       py_type_text(c, py_type_entity(c, of)), n->name);
-    simt_status status = c->host->attribute(c->host->context, of, n->name, e);
-    if (status != SIMT_OK) return py_fail_member(c, n, of, status);
-    return entity_value(c, n, e, out);
-}
-
-static bool scalar_attribute(py_ctx *c, const py_node *n, const py_val *of, py_val *out,
-                             bool *found) {
-    py_scalar s = py_scalar_of(of), part = py_scalar_part(s);
-    bool imaginary = strcmp(n->name, "imag") == 0;
-    *found = imaginary || strcmp(n->name, "real") == 0;
-    if (!*found) return true;
-    if (!py_scalar_is_complex(s)) {
-        if (imaginary)
-            *out = py_val_scalar(c, s, py_emit_zero(c, py_scalar_ir(s)));
-        else
-            *out = *of;
-        return true;
-    }
-    *out = py_val_scalar(c, part, py_slot(of, imaginary));
-    return true;
-}
-
-bool py_get_attribute(py_ctx *c, const py_node *n, const py_val *of, py_val *out) {
-    bool found = false;
-    switch ((py_type_kind)of->type->kind) {
-    case TY_ENTITY: return entity_attribute(c, n, of->type->entity, out);
-    case TY_RECORD: return py_record_get(c, n, of, n->name, out);
-    case TY_TUPLE: found = py_named_attribute(of, n->name, out); break;
-    case TY_ARRAY:
-        if (!py_array_attribute(c, n, of, n->name, out, &found)) return false;
-        break;
-    case TY_SCALAR:
-        if (!scalar_attribute(c, n, of, out, &found)) return false;
-        break;
-    default: break;
-    }
-    return found || py_fail_attribute(c, n, of->type);
-}
-
-bool py_set_attribute(py_ctx *c, const py_node *n, const py_val *of, const py_val *val) {
-    if (of->type->kind == TY_RECORD) return py_record_set(c, n, of, n->name, val);
-    const char *instead = of->type->kind == TY_TUPLE   ? ": make a new one"
-                          : of->type->kind == TY_ARRAY ? ": assign to elements"
-                                                       : "";
-    return py_fail(c, n, "the attribute '%s' of %s cannot be assigned in a kernel%s", n->name,
-                   py_type_text(c, of->type), instead);
-}
-
-static bool attribute(py_ctx *c, const py_node *n, py_val *out) {
-    py_val of;
-    return py_expr(c, n->a, &of) && py_get_attribute(c, n, &of, out);
-}
 
 /* ---- conditionals ---- */
 
@@ -321,9 +164,7 @@ static bool compare(py_ctx *c, const py_node *n, py_val *out) {
 
 /* ---- tuples, slices, subscripts ---- */
 
-/* The values of a list of expressions, with the items of `*t` in its place. */
-static bool evaluate_list(py_ctx *c, const py_list *list, bool or_none, py_val **items,
-                          uint32_t *count) {
+bool py_expr_list(py_ctx *c, const py_list *list, bool or_none, py_val **items, uint32_t *count) {
     *items = NULL;
     *count = 0;
     for (uint32_t i = 0; i < list->count; i++) {
@@ -345,7 +186,7 @@ static bool evaluate_list(py_ctx *c, const py_list *list, bool or_none, py_val *
 static bool tuple(py_ctx *c, const py_node *n, py_val *out) {
     py_val *items;
     uint32_t count;
-    if (!evaluate_list(c, &n->list, false, &items, &count)) return false;
+    if (!py_expr_list(c, &n->list, false, &items, &count)) return false;
     *out = py_val_tuple(c, items, count);
     return true;
 }
@@ -378,155 +219,6 @@ static bool subscript(py_ctx *c, const py_node *n, py_val *out) {
     py_val of, index;
     if (!py_expr(c, n->a, &of) || !py_expr(c, n->b, &index)) return false;
     return py_get_item(c, n, &of, &index, out);
-}
-
-/* ---- calls ---- */
-
-static bool evaluate_arguments(py_ctx *c, const py_node *n, py_call *x, bool or_none) {
-    if (!evaluate_list(c, &n->list, or_none, &x->args, &x->nargs)) return false;
-    x->keywords = PY_NEW(c, const char *, n->list2.count + 1);
-    for (uint32_t i = 0; i < n->list2.count; i++) {
-        const py_node *k = n->list2.items[i];
-        if (k->name == NULL)
-            return py_fail(c, k, "'**' in a call is not possible in a kernel: name the arguments");
-        py_val v;
-        if (!(or_none ? py_expr_or_none(c, k->a, &v) : py_expr(c, k->a, &v))) return false;
-        x->args = py_grow(c, x->args, x->nargs + i, sizeof v);
-        x->args[x->nargs + i] = v;
-        x->keywords[x->nkeywords++] = k->name;
-    }
-    return true;
-}
-
-static bool bind_arguments(py_ctx *c, const py_node *at, const py_function *fn, const py_call *x,
-                           py_val *bound, uint32_t *count) {
-    const py_node *a = fn->tree->a;
-    uint32_t n = a->list.count + a->list2.count;
-    if (a->b != NULL || a->list3.count > 0)
-        return py_fail(c, at, "%s: keyword-only parameters and ** are not possible", fn->name);
-    bool given[64] = {0};
-    if (n >= 64) return py_fail(c, at, "%s: more than 63 parameters", fn->name);
-    if (x->nargs > n && a->a == NULL)
-        return py_fail(c, at, "%s takes %u arguments, %u given", fn->name, n, x->nargs);
-    for (uint32_t i = 0; i < n && i < x->nargs; i++) {
-        bound[i] = x->args[i];
-        given[i] = true;
-    }
-    for (uint32_t k = 0; k < x->nkeywords; k++) {
-        uint32_t i = 0;
-        while (i < n && strcmp(py_parameter(fn, i)->name, x->keywords[k]) != 0) i++;
-        if (i == n) return py_fail(c, at, "%s has no parameter '%s'", fn->name, x->keywords[k]);
-        if (given[i])
-            return py_fail(c, at, "%s: argument '%s' is given twice", fn->name, x->keywords[k]);
-        bound[i] = x->args[x->nargs + k];
-        given[i] = true;
-    }
-    for (uint32_t i = 0; i < n; i++) {
-        if (given[i]) continue;
-        const py_entity *d = fn->defaults != NULL ? &fn->defaults[i] : NULL;
-        if (d == NULL || (d->kind == PY_ENTITY_OBJECT && d->name == NULL))
-            return py_fail(c, at, "%s: argument '%s' is missing", fn->name,
-                           py_parameter(fn, i)->name);
-        if (!entity_value(c, at, d, &bound[i])) return false;
-    }
-    *count = n;
-    if (a->a != NULL) { /* *args */
-        uint32_t rest = x->nargs > n ? x->nargs - n : 0;
-        bound[(*count)++] = py_val_tuple(c, rest > 0 ? x->args + n : NULL, rest);
-    }
-    return true;
-}
-
-static bool call_function(py_ctx *c, const py_node *n, const py_entity *e, py_call *x,
-                          py_val *out) {
-    const py_function *fn;
-    py_val bound[65];
-    uint32_t count = 0;
-    simt_status status = c->host->function(c->host->context, e, &fn);
-    if (status != SIMT_OK) return py_pass_failure(c, n, status);
-    if (!bind_arguments(c, n, fn, x, bound, &count)) return false;
-    return py_call_function(c, n, fn, bound, count, out);
-}
-
-/* Python's own constructors keep some types (Numba): int of an integer, float of a float. */
-static bool call_type(py_ctx *c, const py_node *n, const py_entity *e, py_call *x, py_val *out) {
-    if (e->record != NULL)
-        return py_fail(c, n, "a record cannot be made in a kernel: use an element of an array");
-    py_scalar to = e->type, part = py_scalar_part(to);
-    const char *text = e->name != NULL ? e->name : py_scalar_name(to);
-    if (x->nkeywords > 0 || x->nargs > (py_scalar_is_complex(to) ? 2u : 1u))
-        return py_fail(c, n, "%s takes one argument", text);
-    if (x->nargs == 0) {
-        py_constant zero = {.kind = PY_VALUE_INT, .integer = 0};
-        *out = py_val_constant(c, &zero, to);
-        out->is_const = false;
-        return true;
-    }
-    py_scalar from = py_scalar_of(&x->args[0]);
-    if (x->nargs == 2) {
-        py_val re, im;
-        py_scalar other = py_scalar_of(&x->args[1]);
-        if (strcmp(text, "complex") == 0 && from == PY_S_F32 && other == PY_S_F32)
-            to = PY_S_C64, part = PY_S_F32;
-        if (!py_to_scalar(c, n, &x->args[0], part, &re) ||
-            !py_to_scalar(c, n, &x->args[1], part, &im))
-            return false;
-        *out = py_val_complex(c, to, py_slot(&re, 0), py_slot(&im, 0));
-        return true;
-    }
-    bool keeps = (strcmp(text, "int") == 0 && py_scalar_is_int(from)) ||
-                 (strcmp(text, "float") == 0 && py_scalar_is_float(from)) ||
-                 (strcmp(text, "complex") == 0 && py_scalar_is_complex(from));
-    if (strcmp(text, "complex") == 0 && from == PY_S_F32) to = PY_S_C64;
-    if (keeps) {
-        *out = x->args[0];
-        return true;
-    }
-    if (strcmp(text, "bool") == 0) return py_truth(c, n, &x->args[0], out);
-    return py_to_scalar(c, n, &x->args[0], to, out);
-}
-
-static bool call_intrinsic(py_ctx *c, const py_node *n, const py_entity *e, py_call *x,
-                           py_val *out) {
-    const py_intrinsic *i = py_find_intrinsic(e->name);
-    if (i == NULL) return py_fail_unknown(c, n, e->name);
-    if (i->value) return py_fail(c, n, "%s is a value: leave out the ()", e->name);
-    x->extra = i->extra;
-    x->name = e->name;
-    return i->run(c, x, out);
-}
-
-/* z.conjugate(), the one method of numbers. */
-static bool conjugate(py_ctx *c, const py_node *n, py_val *out, bool *found) {
-    const py_node *method = n->a;
-    *found = false;
-    if (method->kind != PY_ATTRIBUTE || strcmp(method->name, "conjugate") != 0) return true;
-    if (n->list.count > 0 || n->list2.count > 0) return true;
-    if (!py_expr(c, method->a, out)) return false;
-    py_scalar s = py_scalar_of(out);
-    *found = s != PY_S_NONE;
-    if (py_scalar_is_complex(s))
-        *out = py_val_complex(c, s, py_slot(out, 0), py_emit_unary(c, IR_FNEG, py_slot(out, 1)));
-    return true;
-}
-
-static bool call(py_ctx *c, const py_node *n, py_val *out) {
-    py_val f;
-    py_call x = {.node = n};
-    bool found;
-    if (!conjugate(c, n, out, &found)) return false;
-    if (found) return true;
-    if (!py_expr(c, n->a, &f)) return false;
-    if (f.type->kind != TY_ENTITY) return py_fail_call(c, n, &f);
-    const py_entity *e = f.type->entity;
-    if (!evaluate_arguments(c, n, &x, e->kind == PY_ENTITY_FUNCTION)) return false;
-    switch (e->kind) {
-    case PY_ENTITY_INTRINSIC: return call_intrinsic(c, n, e, &x, out);
-    case PY_ENTITY_FUNCTION: return call_function(c, n, e, &x, out);
-    case PY_ENTITY_TYPE: return call_type(c, n, e, &x, out);
-    case PY_ENTITY_NAMED: return py_call_named(c, n, e->names, &x, out);
-    default: return py_fail_call(c, n, &f);
-    }
 }
 
 /* ---- assignment ---- */
@@ -594,8 +286,8 @@ static bool dispatch(py_ctx *c, const py_node *n, py_val *out) {
     py_val a, b;
     switch (n->kind) {
     case PY_CONSTANT: return constant(c, n, out);
-    case PY_NAME: return name(c, n, out);
-    case PY_ATTRIBUTE: return attribute(c, n, out);
+    case PY_NAME: return py_name(c, n, out);
+    case PY_ATTRIBUTE: return py_attribute(c, n, out);
     case PY_SUBSCRIPT: return subscript(c, n, out);
     case PY_BIN_OP:
         return py_expr(c, n->a, &a) && py_expr(c, n->b, &b) && py_binary(c, n, n->op, &a, &b, out);
@@ -603,7 +295,7 @@ static bool dispatch(py_ctx *c, const py_node *n, py_val *out) {
     case PY_COMPARE: return compare(c, n, out);
     case PY_BOOL_OP: return bool_op(c, n, out);
     case PY_IF_EXP: return conditional(c, n, out);
-    case PY_CALL: return call(c, n, out);
+    case PY_CALL: return py_call_expr(c, n, out);
     case PY_TUPLE: return tuple(c, n, out);
     case PY_SLICE: return slice(c, n, out);
     case PY_NAMED: return py_expr_or_none(c, n->b, out) && py_assign(c, n->a, out);

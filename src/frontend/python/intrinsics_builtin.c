@@ -13,7 +13,7 @@ bool builtin_range(py_ctx *c, py_call *x, py_val *out) {
     for (uint32_t i = 0; i < x->nargs; i++) {
         py_val *a = &x->args[i];
         py_scalar s = py_scalar_of(a);
-        if (s != PY_S_BOOL && !py_scalar_is_int(s))
+        if (!py_scalar_is_integral(s))
             return py_fail(c, x->node, "range takes integers, not %s%s", py_type_text(c, a->type),
                            py_scalar_is_float(s) ? ": write int(...)" : py_advice(c, a->type));
         /* as Numba: int32 for int32 arguments alone, uint64 for unsigned ones alone, else int64 */

@@ -229,7 +229,7 @@ bool cuda_lanemask_lt(py_ctx *c, py_call *x, py_val *out) {
 
 static bool integer_argument(py_ctx *c, py_call *x, py_val *out) {
     py_scalar s = py_scalar_of(&x->args[0]);
-    if (s != PY_S_BOOL && !py_scalar_is_int(s))
+    if (!py_scalar_is_integral(s))
         return py_fail(c, x->node, "%s takes an integer, not %s", x->name,
                        py_type_text(c, x->args[0].type));
     /* narrower ones are widened to 32 bits, as CUDA's */

@@ -71,7 +71,7 @@ bool math_test(py_ctx *c, py_call *x, py_val *out) {
     py_val v;
     if (!py_check_arguments(c, x, 1, 1, "")) return false;
     py_scalar s = py_scalar_of(&x->args[0]);
-    if (s == PY_S_BOOL || py_scalar_is_int(s)) {
+    if (py_scalar_is_integral(s)) {
         *out = py_val_bool(c, x->extra == PY_TEST_FINITE);
         return true;
     }

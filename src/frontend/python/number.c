@@ -4,14 +4,10 @@
  */
 #include "frontend/python/work.h"
 
-#include <string.h>
-
 /* The 64-bit type in which integers (and bools) meet: unsigned only when both are. */
 static py_scalar int_common(py_scalar a, py_scalar b) {
     return py_scalar_is_unsigned(a) && py_scalar_is_unsigned(b) ? PY_S_U64 : PY_S_I64;
 }
-
-static bool is_integral(py_scalar s) { return s == PY_S_BOOL || py_scalar_is_int(s); }
 
 /* Numba's overloads skip the least float for these: uint16 with float32 is float64. */
 static bool is_skipping(py_scalar integer, py_scalar other) {
@@ -19,8 +15,8 @@ static bool is_skipping(py_scalar integer, py_scalar other) {
     return integer == PY_S_U16 && (other == PY_S_F16 || other == PY_S_F32 || other == PY_S_C64);
 }
 
-static py_scalar arithmetic_type(py_scalar a, py_scalar b) {
-    if (is_integral(a) && is_integral(b)) return int_common(a, b);
+py_scalar py_arithmetic_type(py_scalar a, py_scalar b) {
+    if (py_scalar_is_integral(a) && py_scalar_is_integral(b)) return int_common(a, b);
     if (is_skipping(a, b) || is_skipping(b, a))
         return a == PY_S_U8 || b == PY_S_U8     ? PY_S_F32
                : a == PY_S_C64 || b == PY_S_C64 ? PY_S_C128
@@ -28,8 +24,8 @@ static py_scalar arithmetic_type(py_scalar a, py_scalar b) {
     return py_scalar_unify(a, b);
 }
 
-static bool no_operator(py_ctx *c, const py_node *at, py_operator op, const py_val *a,
-                        const py_val *b) {
+bool py_fail_operator(py_ctx *c, const py_node *at, py_operator op, const py_val *a,
+                      const py_val *b) {
     const char *ta = py_type_text(c, a->type), *hint = py_advice(c, a->type);
     if (*hint == 0 && b != NULL) hint = py_advice(c, b->type);
     if (*hint == 0 && ((op >= PY_LSHIFT && op <= PY_BITAND) || op == PY_INVERT))
@@ -266,7 +262,7 @@ static bool float_binary(py_ctx *c, const py_node *at, py_operator op, const py_
     case PY_FLOORDIV: float_divmod(c, t, p, q, &r, &other); break;
     case PY_MOD: float_divmod(c, t, p, q, &other, &r); break;
     case PY_POW: r = float_power(c, t, p, b, q); break;
-    default: return no_operator(c, at, op, a, b);
+    default: return py_fail_operator(c, at, op, a, b);
     }
     *out = py_val_scalar(c, type, r);
     return true;
@@ -365,7 +361,7 @@ static bool complex_binary(py_ctx *c, const py_node *at, py_operator op, const p
     case PY_MULT: complex_multiply(c, p, q, r); break;
     case PY_DIV: complex_divide(c, p, q, r); break;
     case PY_POW: complex_power(c, py_scalar_ir(type), p, b, q, r); break;
-    default: return no_operator(c, at, op, a, b);
+    default: return py_fail_operator(c, at, op, a, b);
     }
     *out = py_val_complex(c, type, r[0], r[1]);
     return true;
@@ -401,30 +397,27 @@ static bool is_bit_operator(py_operator op) {
 }
 static bool is_shift(py_operator op) { return op == PY_LSHIFT || op == PY_RSHIFT; }
 
-/* Vectors are no tuples that operators work on. */
-static bool is_plain_tuple(const py_val *v) {
-    return v->type->kind == TY_TUPLE &&
-           (v->type->names == NULL || v->type->names->element == PY_S_NONE);
-}
-
 bool py_binary(py_ctx *c, const py_node *at, py_operator op, const py_val *a, const py_val *b,
                py_val *out) {
-    if (op == PY_ADD && is_plain_tuple(a) && is_plain_tuple(b)) return join_tuples(c, a, b, out);
-    if (op == PY_MULT && is_plain_tuple(a) && b->is_const && b->value.kind == PY_VALUE_INT)
+    if (op == PY_ADD && py_is_plain_tuple(a) && py_is_plain_tuple(b))
+        return join_tuples(c, a, b, out);
+    if (op == PY_MULT && py_is_plain_tuple(a) && b->is_const && b->value.kind == PY_VALUE_INT)
         return repeat_tuple(c, a, b, out);
     py_scalar s = py_scalar_of(a), t = py_scalar_of(b);
-    if (s == PY_S_NONE || t == PY_S_NONE || op == PY_MATMULT) return no_operator(c, at, op, a, b);
-    bool integral = is_integral(s) && is_integral(t);
+    if (s == PY_S_NONE || t == PY_S_NONE || op == PY_MATMULT)
+        return py_fail_operator(c, at, op, a, b);
+    bool integral = py_scalar_is_integral(s) && py_scalar_is_integral(t);
     if (is_bit_operator(op) && s == PY_S_BOOL && t == PY_S_BOOL) {
         ir_op bits = op == PY_BITAND ? IR_AND : op == PY_BITOR ? IR_OR : IR_XOR;
         *out = py_val_scalar(c, PY_S_BOOL, py_emit_binary(c, bits, py_slot(a, 0), py_slot(b, 0)));
         return true;
     }
-    if ((is_bit_operator(op) || is_shift(op)) && !integral) return no_operator(c, at, op, a, b);
-    py_scalar type = arithmetic_type(s, t);
+    if ((is_bit_operator(op) || is_shift(op)) && !integral)
+        return py_fail_operator(c, at, op, a, b);
+    py_scalar type = py_arithmetic_type(s, t);
     if (is_shift(op)) type = py_scalar_is_unsigned(s) ? PY_S_U64 : PY_S_I64;
     if (op == PY_DIV && integral) type = PY_S_F64;
-    if (op == PY_POW && py_scalar_is_float(s) && is_integral(t)) type = s;
+    if (op == PY_POW && py_scalar_is_float(s) && py_scalar_is_integral(t)) type = s;
     if (type == PY_S_F16 && (op == PY_FLOORDIV || op == PY_MOD || op == PY_POW)) type = PY_S_F32;
     if (py_scalar_is_complex(type)) return complex_binary(c, at, op, a, b, type, out);
     if (py_scalar_is_float(type)) return float_binary(c, at, op, a, b, type, out);
@@ -441,12 +434,12 @@ bool py_unary(py_ctx *c, const py_node *at, py_operator op, const py_val *a, py_
         return true;
     }
     py_scalar s = py_scalar_of(a);
-    if (s == PY_S_NONE) return no_operator(c, at, op, a, NULL);
+    if (s == PY_S_NONE) return py_fail_operator(c, at, op, a, NULL);
     if (s == PY_S_BOOL && op == PY_INVERT && !a->is_const) { /* as Numba: a bool */
         *out = py_val_scalar(c, s, py_emit_unary(c, IR_NOT, py_slot(a, 0)));
         return true;
     }
-    if (is_integral(s)) {
+    if (py_scalar_is_integral(s)) {
         py_val x;
         py_scalar type = py_scalar_is_unsigned(s) ? PY_S_U64 : PY_S_I64;
         if (!py_to_scalar(c, at, a, type, &x)) return false;
@@ -467,7 +460,7 @@ bool py_unary(py_ctx *c, const py_node *at, py_operator op, const py_val *a, py_
         out->nonneg = type == PY_S_U64;
         return true;
     }
-    if (op == PY_INVERT) return no_operator(c, at, op, a, NULL);
+    if (op == PY_INVERT) return py_fail_operator(c, at, op, a, NULL);
     *out = *a;
     if (op == PY_UADD) return true;
     if (a->is_const && a->value.kind == PY_VALUE_FLOAT) {
@@ -480,159 +473,4 @@ bool py_unary(py_ctx *c, const py_node *at, py_operator op, const py_val *a, py_
                ? py_val_complex(c, s, re, py_emit_unary(c, IR_FNEG, py_slot(a, 1)))
                : py_val_scalar(c, s, re);
     return true;
-}
-
-/* ---- comparisons ---- */
-
-/* An exact comparison of a signed with a uint64: a negative one is below all. */
-static ir_value *compare_mixed(py_ctx *c, py_operator op, ir_value *a, bool a_signed, ir_value *b) {
-    ir_value *zero = py_emit_zero(c, IR_I64);
-    ir_value *negative = py_emit_binary(c, IR_LT_S, a_signed ? a : b, zero), *r;
-    switch (op) {
-    case PY_EQ:
-        r = py_emit_binary(c, IR_EQ, a, b);
-        return py_emit_select(c, negative, py_emit_int(c, IR_I1, 0), r);
-    case PY_NOTEQ:
-        r = py_emit_binary(c, IR_NE, a, b);
-        return py_emit_select(c, negative, py_emit_int(c, IR_I1, 1), r);
-    default: r = py_emit_binary(c, op == PY_LT ? IR_LT_U : IR_LE_U, a, b);
-    }
-    return py_emit_select(c, negative, py_emit_int(c, IR_I1, a_signed), r);
-}
-
-static ir_value *compare_ints(py_ctx *c, py_operator op, const py_val *a, const py_val *b) {
-    bool ua = py_scalar_of(a) == PY_S_U64, ub = py_scalar_of(b) == PY_S_U64;
-    if (ua != ub && !(ua ? b : a)->nonneg)
-        return compare_mixed(c, op, py_slot(a, 0), !ua, py_slot(b, 0));
-    bool is_unsigned = ua || ub;
-    switch (op) {
-    case PY_EQ: return py_emit_binary(c, IR_EQ, py_slot(a, 0), py_slot(b, 0));
-    case PY_NOTEQ: return py_emit_binary(c, IR_NE, py_slot(a, 0), py_slot(b, 0));
-    case PY_LT:
-        return py_emit_binary(c, is_unsigned ? IR_LT_U : IR_LT_S, py_slot(a, 0), py_slot(b, 0));
-    default:
-        return py_emit_binary(c, is_unsigned ? IR_LE_U : IR_LE_S, py_slot(a, 0), py_slot(b, 0));
-    }
-}
-
-static bool compare_scalars(py_ctx *c, const py_node *at, py_operator op, const py_val *a,
-                            const py_val *b, py_val *out) {
-    py_scalar s = py_scalar_of(a), t = py_scalar_of(b), type;
-    py_val x, y;
-    if (is_integral(s) && is_integral(t)) {
-        if (!py_to_scalar(c, at, a, s == PY_S_U64 ? PY_S_U64 : PY_S_I64, &x)) return false;
-        if (!py_to_scalar(c, at, b, t == PY_S_U64 ? PY_S_U64 : PY_S_I64, &y)) return false;
-        *out = py_val_scalar(c, PY_S_BOOL, compare_ints(c, op, &x, &y));
-        return true;
-    }
-    type = arithmetic_type(s, t);
-    if (!py_to_scalar(c, at, a, type, &x) || !py_to_scalar(c, at, b, type, &y)) return false;
-    ir_op how = op == PY_EQ ? IR_FEQ : op == PY_NOTEQ ? IR_FNE : op == PY_LT ? IR_FLT : IR_FLE;
-    ir_value *r = py_emit_binary(c, how, py_slot(&x, 0), py_slot(&y, 0));
-    if (py_scalar_is_complex(type)) {
-        if (op != PY_EQ && op != PY_NOTEQ) return no_operator(c, at, op, a, b);
-        r = py_emit_binary(c, op == PY_EQ ? IR_AND : IR_OR, r,
-                           py_emit_binary(c, how, py_slot(&x, 1), py_slot(&y, 1)));
-    }
-    *out = py_val_scalar(c, PY_S_BOOL, r);
-    return true;
-}
-
-static bool fold_compare(py_ctx *c, py_operator op, const py_val *a, const py_val *b, py_val *out) {
-    if (!a->is_const || !b->is_const || a->value.kind != PY_VALUE_INT ||
-        b->value.kind != PY_VALUE_INT)
-        return false;
-    int64_t x = a->value.integer, y = b->value.integer;
-    *out = py_val_bool(c, op == PY_EQ      ? x == y
-                          : op == PY_NOTEQ ? x != y
-                          : op == PY_LT    ? x < y
-                                           : x <= y);
-    return true;
-}
-
-/* None, strings, types, functions: known now. 1: the same, 0: not, -1: not such things */
-static int same_thing(const py_val *a, const py_val *b) {
-    const py_type *s = a->type, *t = b->type;
-    if (s->kind == TY_NONE || t->kind == TY_NONE) return s->kind == t->kind;
-    if (s->kind == TY_STRING && t->kind == TY_STRING)
-        return strcmp(a->value.text, b->value.text) == 0;
-    if (s->kind == TY_ENTITY && t->kind == TY_ENTITY) return py_type_equal(s, t);
-    if (s->kind == TY_ENTITY || t->kind == TY_ENTITY || s->kind == TY_STRING ||
-        t->kind == TY_STRING)
-        return 0;
-    return -1;
-}
-
-static bool compare_tuples(py_ctx *c, const py_node *at, py_operator op, const py_val *a,
-                           const py_val *b, py_val *out) {
-    if (op != PY_EQ && op != PY_NOTEQ) return no_operator(c, at, op, a, b);
-    if (a->type->count != b->type->count) {
-        *out = py_val_bool(c, op == PY_NOTEQ);
-        return true;
-    }
-    *out = py_val_bool(c, op == PY_EQ);
-    for (uint32_t i = 0; i < a->type->count; i++) {
-        py_val x = py_val_item(a, i), y = py_val_item(b, i), r;
-        if (!py_compare(c, at, op, &x, &y, &r)) return false;
-        ir_value *both =
-            py_emit_binary(c, op == PY_EQ ? IR_AND : IR_OR, py_slot(out, 0), py_slot(&r, 0));
-        *out = py_val_scalar(c, PY_S_BOOL, both);
-    }
-    return true;
-}
-
-static bool compare_member(py_ctx *c, const py_node *at, bool negated, const py_val *a,
-                           const py_val *b, py_val *out) {
-    if (b->type->kind != TY_TUPLE) return no_operator(c, at, negated ? PY_NOTIN : PY_IN, a, b);
-    ir_value *any = py_emit_int(c, IR_I1, 0);
-    for (uint32_t i = 0; i < b->type->count; i++) {
-        py_val item = py_val_item(b, i), r;
-        if (!py_compare(c, at, PY_EQ, a, &item, &r)) return false;
-        any = py_emit_binary(c, IR_OR, any, py_slot(&r, 0));
-    }
-    if (negated) any = py_emit_unary(c, IR_NOT, any);
-    *out = py_val_scalar(c, PY_S_BOOL, any);
-    return true;
-}
-
-/* An OPTIONAL with None, or its value with another. */
-static bool compare_optional(py_ctx *c, const py_node *at, py_operator op, const py_val *a,
-                             const py_val *b, py_val *out) {
-    bool equal = op == PY_IS || op == PY_EQ, unequal = op == PY_ISNOT || op == PY_NOTEQ;
-    const py_val *o = a->type->kind == TY_OPTIONAL ? a : b, *other = o == a ? b : a;
-    if (other->type->kind == TY_NONE && (equal || unequal)) {
-        ir_value *some = py_slot(o, 0);
-        if (equal) some = py_emit_binary(c, IR_XOR, some, py_emit_int(c, IR_I1, 1));
-        *out = py_val_scalar(c, PY_S_BOOL, some);
-        return true;
-    }
-    py_val x = py_val_present(a), y = py_val_present(b);
-    return py_compare(c, at, op, &x, &y, out);
-}
-
-bool py_compare(py_ctx *c, const py_node *at, py_operator op, const py_val *a, const py_val *b,
-                py_val *out) {
-    if (a->type->kind == TY_OPTIONAL || b->type->kind == TY_OPTIONAL)
-        return compare_optional(c, at, op, a, b, out);
-    if (op == PY_IN || op == PY_NOTIN) return compare_member(c, at, op == PY_NOTIN, a, b, out);
-    if (op == PY_GT) return py_compare(c, at, PY_LT, b, a, out);
-    if (op == PY_GTE) return py_compare(c, at, PY_LTE, b, a, out);
-    bool negated = op == PY_NOTEQ || op == PY_ISNOT;
-    if (op == PY_IS || op == PY_ISNOT || op == PY_EQ || op == PY_NOTEQ) {
-        int same = same_thing(a, b);
-        if (same >= 0) {
-            *out = py_val_bool(c, (same == 1) != negated);
-            return true;
-        }
-    }
-    if (op == PY_IS || op == PY_ISNOT) { /* bools and small integers: what a user means is == */
-        if (py_scalar_of(a) == PY_S_NONE || py_scalar_of(b) == PY_S_NONE)
-            return py_fail(c, at, "'%s' compares with None only: write ==", py_operator_text(op));
-        op = negated ? PY_NOTEQ : PY_EQ;
-    }
-    if (is_plain_tuple(a) && is_plain_tuple(b)) return compare_tuples(c, at, op, a, b, out);
-    if (py_scalar_of(a) == PY_S_NONE || py_scalar_of(b) == PY_S_NONE)
-        return no_operator(c, at, op, a, b);
-    if (fold_compare(c, op, a, b, out)) return true;
-    return compare_scalars(c, at, op, a, b, out);
 }

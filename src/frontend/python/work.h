@@ -5,13 +5,16 @@
  * types at their heads stand still; lowering is the same walk once more with the builder on. So each operator and
  * intrinsic is written once. The emit_* helpers give NULL while typing, and accept NULL.
  *
- *   types.c       types, unification          number.c     conversions, arithmetic, comparisons
- *   compile.c     the driver, parameters      subscript.c  arrays: elements, views, bounds
- *   control.c     statements                  expr.c       expressions, names, calls
- *   merge.c       variables where ways meet   tuple.c      items of tuples
- *   iterate.c     what for goes over          named.c      named tuples, vector types
- *   record.c      elements of structured types
- *   intrinsics.def + intrinsics_*.c           what can be called
+ *   compile.c     the driver, parameters      types.c      types, unification, values
+ *   control.c     statements                  convert.c    conversions
+ *   iterate.c     what for goes over          number.c     arithmetic
+ *   merge.c       variables where ways meet   compare.c    comparisons
+ *   expr.c        expressions                 subscript.c  elements of arrays, views, bounds
+ *   names.c       names, attributes           array.c      attributes of arrays, new arrays
+ *   call.c        calls                       record.c     elements of structured types
+ *   intrinsics.def + intrinsics_*.c:          tuple.c      items of tuples
+ *                 what can be called          named.c      named tuples, vector types
+ *   unsupported.c what to write instead
  *
  * Functions returning bool have reported the error (py_fail) when they return false.
  */
@@ -198,6 +201,7 @@ static inline int64_t py_element_bytes(const py_type *t) {
 const py_type *py_type_tuple(py_ctx *c, const py_type *const *items, uint32_t count, uint8_t kind);
 const py_type *py_type_entity(py_ctx *c, const py_entity *e);
 static inline bool py_scalar_is_int(py_scalar s) { return s >= PY_S_I8 && s <= PY_S_U64; }
+static inline bool py_scalar_is_integral(py_scalar s) { return s >= PY_S_BOOL && s <= PY_S_U64; }
 static inline bool py_scalar_is_signed(py_scalar s) { return s >= PY_S_I8 && s <= PY_S_I64; }
 static inline bool py_scalar_is_unsigned(py_scalar s) { return s >= PY_S_U8 && s <= PY_S_U64; }
 static inline bool py_scalar_is_float(py_scalar s) { return s >= PY_S_F16 && s <= PY_S_F64; }
@@ -248,23 +252,34 @@ void py_else(py_ctx *c, py_if *i, ir_value **values, uint32_t n); /* values of t
 void py_end_if(py_ctx *c, py_if *i, ir_value **values, uint32_t n, ir_value **results);
 bool py_region_ended(const py_ctx *c);
 
-/* ---- number.c ---- */
+/* ---- convert.c ---- */
 bool py_convert(py_ctx *c, const py_node *at, const py_val *v, const py_type *to, py_val *out);
 bool py_to_scalar(py_ctx *c, const py_node *at, const py_val *v, py_scalar to, py_val *out);
-/* The slots of v as `to`: for merges and parameters of callees. */
 bool py_truth(py_ctx *c, const py_node *at, const py_val *v, py_val *out); /* bool */
 bool py_to_index(py_ctx *c, const py_node *at, const py_val *v, const char *what,
                  py_val *out); /* int64 */
+
+/* ---- number.c, compare.c ---- */
+/* The type in which operators take two numbers. */
+py_scalar py_arithmetic_type(py_scalar a, py_scalar b);
+/* Vectors are no tuples that operators work on. */
+static inline bool py_is_plain_tuple(const py_val *v) {
+    return v->type->kind == TY_TUPLE &&
+           (v->type->names == NULL || v->type->names->element == PY_S_NONE);
+}
+bool py_fail_operator(py_ctx *c, const py_node *at, py_operator op, const py_val *a,
+                      const py_val *b); /* b: NULL for a unary one */
 bool py_binary(py_ctx *c, const py_node *at, py_operator op, const py_val *a, const py_val *b,
                py_val *out);
 bool py_unary(py_ctx *c, const py_node *at, py_operator op, const py_val *a, py_val *out);
 bool py_compare(py_ctx *c, const py_node *at, py_operator op, const py_val *a, const py_val *b,
                 py_val *out);
 
-/* ---- subscript.c ---- */
-/* tuple.c */
+/* ---- tuple.c ---- */
 bool py_get_tuple_item(py_ctx *c, const py_node *at, const py_val *of, const py_val *index,
                        py_val *out);
+
+/* ---- subscript.c ---- */
 bool py_get_item(py_ctx *c, const py_node *at, const py_val *of, const py_val *index, py_val *out);
 bool py_set_item(py_ctx *c, const py_node *at, const py_val *of, const py_val *index,
                  const py_val *value);
@@ -282,6 +297,8 @@ typedef struct py_element {
 bool py_element_begin(py_ctx *c, const py_node *at, const py_val *of, const py_val *index,
                       const ir_type *types, uint32_t n, py_element *out);
 void py_element_end(py_ctx *c, py_element *e, ir_value **values, uint32_t n, ir_value **results);
+
+/* ---- array.c ---- */
 py_val py_array_val(py_ctx *c, const py_type *t, ir_value *ptr, ir_value **sizes,
                     ir_value **strides, const py_origin *origin);
 bool py_array_attribute(py_ctx *c, const py_node *at, const py_val *of, const char *name,
@@ -319,11 +336,21 @@ bool py_call_named(py_ctx *c, const py_node *at, const py_names *names, py_call 
 bool py_expr(py_ctx *c, const py_node *n, py_val *out);
 /* The same where None is as good as a value: of an OPTIONAL, py_expr takes the value. */
 bool py_expr_or_none(py_ctx *c, const py_node *n, py_val *out);
+/* The values of a list of expressions, with the items of `*t` in its place. */
+bool py_expr_list(py_ctx *c, const py_list *list, bool or_none, py_val **items, uint32_t *count);
 bool py_assign(py_ctx *c, const py_node *target, const py_val *val);
-bool py_get_attribute(py_ctx *c, const py_node *n, const py_val *of, py_val *out);
-bool py_set_attribute(py_ctx *c, const py_node *n, const py_val *of, const py_val *val);
 /* Whether evaluating n has no effect, cannot fault and is cheap: conditionals may do without branches. */
 bool py_is_simple(const py_node *n);
+
+/* ---- names.c ---- */
+bool py_name(py_ctx *c, const py_node *n, py_val *out);
+bool py_attribute(py_ctx *c, const py_node *n, py_val *out);
+bool py_get_attribute(py_ctx *c, const py_node *n, const py_val *of, py_val *out);
+bool py_set_attribute(py_ctx *c, const py_node *n, const py_val *of, const py_val *val);
+bool py_entity_value(py_ctx *c, const py_node *at, const py_entity *e, py_val *out);
+
+/* ---- call.c ---- */
+bool py_call_expr(py_ctx *c, const py_node *n, py_val *out);
 
 /* ---- control.c ---- */
 bool py_body(py_ctx *c, const py_list *body);
