@@ -32,6 +32,7 @@ typedef struct code_fault {
     /* not of the fault: where the code last yielded or got stuck */
     source_pos at;
     uint32_t at_thread;
+    uint64_t at_block;
     const char *at_what; /* "loop", or the operation that waits; static */
 } code_fault;
 
@@ -57,10 +58,12 @@ typedef struct code_launch {
 
 typedef struct code code;
 struct code {
-    /* block: flat block number, x fastest. budget: decremented by work done (about one per loop round
+    /* block: flat block number, x fastest, or (`runs`) number of the run. budget: decremented by work done (about one per loop round
      * per gang, more for long rounds: some 50 ns each); at zero the code returns YIELD. */
     code_result (*run)(const code *self, const code_launch *launch, void *frame, uint64_t block,
                        bool resume, int64_t *budget, code_fault *fault);
+    /* How many runs a launch takes, where code groups the threads of the grid in its own way; or NULL. */
+    uint64_t (*runs)(const code *self, const code_launch *launch);
     void (*destroy)(code *self);
     size_t frame_bytes; /* for this code's block size (fixed when it was compiled) */
     uint32_t block[3];  /* the block size it was compiled for */
@@ -71,5 +74,9 @@ struct code {
     const char *name, *file;  /* owned by the code, as are */
     const source_call *calls; /* what was called inside: source_pos.call */
 };
+
+static inline uint64_t code_count_runs(const code *c, const code_launch *l) {
+    return c->runs != NULL ? c->runs(c, l) : (uint64_t)l->grid[0] * l->grid[1] * l->grid[2];
+}
 
 #endif

@@ -118,6 +118,19 @@ static char layout_of(int64_t bytes, const int64_t *shape, const int64_t *stride
     return is_c || empty ? 'C' : is_f ? 'F' : 'A';
 }
 
+/* Compiled code counts on it: ir_value.is_size. */
+static bool check_sizes(const walk *w, const int64_t *shape, int ndim) {
+    char text[200];
+    int i = 0;
+    while (i < ndim && shape[i] <= IR_MOST_SIZE) i++;
+    if (i == ndim) return true;
+    kernel_argument_text(w->names, w->argument, text, sizeof text);
+    PyErr_Format(PyExc_ValueError,
+                 "kernel %s: %s has %lld elements along axis %d, more than 2**62 - 1",
+                 w->names->kernel, text, (long long)shape[i], i);
+    return false;
+}
+
 /* Signature and slots of an array; the entry of the list, or NULL. */
 static launch_array *add_array(walk *w, py_scalar type, const kernel_record *record, bool readonly,
                                const int64_t *shape, const int64_t *strides, int ndim,
@@ -129,6 +142,7 @@ static launch_array *add_array(walk *w, py_scalar type, const kernel_record *rec
         too_many(w);
         return NULL;
     }
+    if (!check_sizes(w, shape, ndim)) return NULL;
     launch_array *a = &k->arrays[k->narrays++];
     a->argument = w->argument;
     a->slot = k->nslots;

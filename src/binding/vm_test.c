@@ -106,7 +106,7 @@ static PyObject *raise_fault(const code *c, const code_fault *f) {
 /* All blocks of a launch by turns, each in a frame of its own. */
 static simt_status run_in_steps(const code *c, const code_launch *given, int64_t most,
                                 code_fault *fault) {
-    uint64_t n = (uint64_t)given->grid[0] * given->grid[1] * given->grid[2], left = n;
+    uint64_t n = code_count_runs(c, given), left = n;
     size_t bytes = (c->frame_bytes + given->shared_bytes + 127) & ~(size_t)63;
     char *frames = NULL;
     bool *begun = calloc(2 * n + 1, sizeof *begun), *ended;

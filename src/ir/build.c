@@ -217,7 +217,8 @@ ir_value *ir_const_float(ir_builder *b, ir_type type, double value) {
 }
 
 ir_value *ir_special_value(ir_builder *b, ir_special which) {
-    return add_value(b, IR_SPECIAL, IR_I32, NULL, 0, which);
+    bool wide = which >= IR_INDEX_X && which <= IR_INDEX_Z;
+    return add_value(b, IR_SPECIAL, wide ? IR_I64 : IR_I32, NULL, 0, which);
 }
 
 /* Result rules S, B and D follow from operand 0. */

@@ -66,7 +66,7 @@ static void mix(hashing *s, uint64_t word) { s->h = hash_mix(s->h, word); }
 
 static void define(hashing *s, ir_value *v) {
     v->note = (void *)(uintptr_t)s->next++;
-    mix(s, v->type);
+    mix(s, (uint64_t)v->type | (uint64_t)v->is_size << 8);
 }
 
 static void hash_region(hashing *s, ir_region *region) {

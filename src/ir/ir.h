@@ -74,21 +74,24 @@ typedef struct ir_op_info {
 extern const ir_op_info ir_op_table[IR_OP_COUNT];
 
 /* imm of IR_SPECIAL */
-typedef enum ir_special {
-    IR_TID_X,
-    IR_TID_Y,
-    IR_TID_Z, /* thread in block */
-    IR_CTAID_X,
-    IR_CTAID_Y,
-    IR_CTAID_Z, /* block in grid */
-    IR_NTID_X,
-    IR_NTID_Y,
-    IR_NTID_Z, /* threads per block */
-    IR_NCTAID_X,
-    IR_NCTAID_Y,
-    IR_NCTAID_Z, /* blocks in grid */
-    IR_LANEID,   /* in the warp */
-    IR_SPECIAL_COUNT
+typedef enum ir_special { /* i32 where nothing else is said */
+                          IR_TID_X,
+                          IR_TID_Y,
+                          IR_TID_Z, /* thread in block */
+                          IR_CTAID_X,
+                          IR_CTAID_Y,
+                          IR_CTAID_Z, /* block in grid */
+                          IR_NTID_X,
+                          IR_NTID_Y,
+                          IR_NTID_Z, /* threads per block */
+                          IR_NCTAID_X,
+                          IR_NCTAID_Y,
+                          IR_NCTAID_Z, /* blocks in grid */
+                          IR_INDEX_X,
+                          IR_INDEX_Y,
+                          IR_INDEX_Z, /* i64: thread in grid, ctaid * ntid + tid */
+                          IR_LANEID,  /* in the warp */
+                          IR_SPECIAL_COUNT
 } ir_special;
 
 /* imm of memory operations */
@@ -111,14 +114,16 @@ extern const char *const ir_special_names[IR_SPECIAL_COUNT],
 typedef struct ir_inst ir_inst;
 typedef struct ir_region ir_region;
 
+#define IR_MOST_SIZE ((1ll << 62) - 1)
 typedef struct ir_value {
     ir_type type;
     uint32_t id;       /* dense in the function; ir_func_renumber makes it so again */
     ir_inst *inst;     /* that makes it, or NULL */
     ir_region *region; /* whose parameter it is (loop-carried, function parameter), or NULL */
     uint32_t index;    /* among the results of inst or the parameters of region */
-    const char *name;  /* for printing, or NULL */
-    void *note;        /* a pass's own; meaningless between passes */
+    bool is_size; /* a parameter of the function that is in 0..IR_MOST_SIZE: launches see to it */
+    const char *name; /* for printing, or NULL */
+    void *note;       /* a pass's own; meaningless between passes */
 } ir_value;
 
 struct ir_inst {

@@ -18,6 +18,7 @@
 typedef struct defined {
     uint32_t number;
     ir_type type;
+    bool is_size;
     const char *at;
 } defined;
 
@@ -401,9 +402,11 @@ static void header(parsing *p) {
         if (p->ndefs == MAX_LIST) fail(p, "too many parameters");
         if (p->ndefs) expect(p, ",");
         add_def(p);
+        p->defs[p->ndefs - 1].is_size = take(p, "size");
     }
     for (uint32_t i = 0; i < p->ndefs; i++) ir_func_add_param(p->f, p->defs[i].type, NULL);
     if (p->f->failed) fail(p, "out of memory");
+    for (uint32_t i = 0; i < p->ndefs; i++) p->f->body.params[i].is_size = p->defs[i].is_size;
     define_all(p, 0, p->f->body.params);
     p->f->file = file(p);
     calls(p);

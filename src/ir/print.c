@@ -1,6 +1,6 @@
 /* The printed form.
  *
- *   kernel @name(%0: ptr.global, %1: i64) file "x.py" {
+ *   kernel @name(%0: ptr.global, %1: i64 size) file "x.py" {
  *     %2: i64 = const 4607182418800017408            constants: the bits, unsigned decimal
  *     %3: i32 = special tid.x
  *     %4: i1 = lt.u %1, %2 @12:3                      position: line:column
@@ -21,8 +21,8 @@
 #include <string.h>
 
 const char *const ir_special_names[IR_SPECIAL_COUNT] = {
-    "tid.x",  "tid.y",  "tid.z",    "ctaid.x",  "ctaid.y",  "ctaid.z", "ntid.x",
-    "ntid.y", "ntid.z", "nctaid.x", "nctaid.y", "nctaid.z", "laneid",
+    "tid.x",  "tid.y",    "tid.z",    "ctaid.x",  "ctaid.y", "ctaid.z", "ntid.x",  "ntid.y",
+    "ntid.z", "nctaid.x", "nctaid.y", "nctaid.z", "index.x", "index.y", "index.z", "laneid",
 };
 const char *const ir_order_names[IR_ORDER_COUNT] = {"plain",   "volatile", "relaxed",
                                                     "acquire", "release",  "acq_rel"};
@@ -164,6 +164,7 @@ void ir_print(const ir_func *f, strbuf *out) {
     for (uint32_t i = 0; i < body->nparams; i++) {
         if (i) strbuf_puts(out, ", ");
         define(&p, &body->params[i]);
+        if (body->params[i].is_size) strbuf_puts(out, " size");
     }
     strbuf_puts(out, ")");
     print_file(out, f->file);

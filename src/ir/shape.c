@@ -30,92 +30,10 @@ static int64_t wrap(int64_t x, unsigned bits) {
     return (int64_t)((uint64_t)x << (64 - bits)) >> (64 - bits);
 }
 
-static int64_t least(ir_type t) {
-    return width_of(t) >= 64 ? INT64_MIN : -(1ll << (width_of(t) - 1));
-}
-static int64_t most(ir_type t) { return -1 - least(t); }
-
-static void set_range(ir_shape *v, ir_type t, bool exact, int64_t low, int64_t high) {
-    bool fits = exact && low >= least(t) && high <= most(t);
-    v->low = fits ? low : least(t);
-    v->high = fits ? high : most(t);
-}
-
-/* The value's arithmetic did not wrap: its lanes are linear also when widened. */
-static bool is_exact(const ir_shape *v, ir_type t) {
-    return v->low > least(t) || v->high < most(t);
-}
-
 static bool constant_of(const analysis *p, const ir_value *v, int64_t *out) {
     const ir_shape *x = shape_at(p, v);
-    *out = x->low;
-    return x->low == x->high && ir_type_is_int(v->type) && v->type != IR_I1;
-}
-
-/* ---- ranges: constructs give full ranges, so one pass in program order is enough ---- */
-
-static void range_of_special(analysis *p, ir_shape *r, uint64_t which) {
-    unsigned d = which % 3;
-    if (which == IR_LANEID) {
-        set_range(r, IR_I32, true, 0, IR_WARP_SIZE - 1);
-        return;
-    }
-    int64_t n = p->block[d], grid = p->small_grid ? INT32_MAX / n : INT32_MAX;
-    if (which <= IR_TID_Z)
-        set_range(r, IR_I32, true, 0, n - 1);
-    else if (which <= IR_CTAID_Z)
-        set_range(r, IR_I32, true, 0, grid - 1);
-    else if (which <= IR_NTID_Z)
-        set_range(r, IR_I32, true, n, n);
-    else
-        set_range(r, IR_I32, true, 1, grid);
-}
-
-static void range_of(analysis *p, const ir_inst *in) {
-    ir_type t = in->results[0].type;
-    ir_shape *r = shape_at(p, &in->results[0]);
-    const ir_shape *a = in->nargs > 0 ? shape_at(p, in->args[0]) : NULL;
-    const ir_shape *b = in->nargs > 1 ? shape_at(p, in->args[1]) : NULL;
-    set_range(r, t, false, 0, 0);
-    if (!ir_type_is_int(t) || t == IR_I1) return;
-    int64_t low, high, c[4];
-    switch (in->op) {
-    case IR_CONST:
-        set_range(r, t, true, wrap((int64_t)in->imm, width_of(t)),
-                  wrap((int64_t)in->imm, width_of(t)));
-        break;
-    case IR_SPECIAL: range_of_special(p, r, in->imm); break;
-    case IR_ADD:
-        if (!__builtin_add_overflow(a->low, b->low, &low) &&
-            !__builtin_add_overflow(a->high, b->high, &high))
-            set_range(r, t, true, low, high);
-        break;
-    case IR_SUB:
-        if (!__builtin_sub_overflow(a->low, b->high, &low) &&
-            !__builtin_sub_overflow(a->high, b->low, &high))
-            set_range(r, t, true, low, high);
-        break;
-    case IR_MUL:
-        if (__builtin_mul_overflow(a->low, b->low, &c[0]) ||
-            __builtin_mul_overflow(a->low, b->high, &c[1]) ||
-            __builtin_mul_overflow(a->high, b->low, &c[2]) ||
-            __builtin_mul_overflow(a->high, b->high, &c[3]))
-            break;
-        low = high = c[0];
-        for (int i = 1; i < 4; i++) {
-            low = c[i] < low ? c[i] : low;
-            high = c[i] > high ? c[i] : high;
-        }
-        set_range(r, t, true, low, high);
-        break;
-    case IR_SEXT:
-        if (in->args[0]->type != IR_I1) set_range(r, t, true, a->low, a->high);
-        break;
-    case IR_ZEXT:
-        if (in->args[0]->type != IR_I1 && a->low >= 0) set_range(r, t, true, a->low, a->high);
-        break;
-    default: break;
-    }
+    *out = x->range.low;
+    return x->range.low == x->range.high && ir_type_is_int(v->type) && v->type != IR_I1;
 }
 
 /* ---- steps ---- */
@@ -174,12 +92,14 @@ static ir_shape shape_of_special(const analysis *p, uint64_t which) {
     ir_shape s = uniform;
     bool one_warp = (uint64_t)p->block[0] * p->block[1] * p->block[2] <= IR_WARP_SIZE;
     if (which == IR_LANEID) return one_warp ? along_threads(p, 1) : varying;
-    if (which <= IR_TID_Z && p->block[which] > 1) s.step[which] = 1;
+    bool counts = which <= IR_TID_Z || (which >= IR_INDEX_X && which <= IR_INDEX_Z);
+    if (counts && p->block[which % 3] > 1) s.step[which % 3] = 1;
     return s;
 }
 
 static ir_shape shape_of_extension(analysis *p, const ir_inst *in, const ir_shape *s) {
-    bool wraps = !is_exact(s, in->args[0]->type) || (in->op == IR_ZEXT && s->low < 0);
+    bool wraps =
+        !ir_range_says(s->range, in->args[0]->type) || (in->op == IR_ZEXT && s->range.low < 0);
     if (!is_fixed(s) || wraps) return varying;
     p->out->used_small_grid = true;
     return *s;
@@ -200,16 +120,17 @@ static ir_shape shape_of_product(analysis *p, const ir_inst *in, const ir_shape 
 
 /* A compare whose operands' ranges leave one outcome. */
 static bool is_decided(ir_op op, const ir_shape *a, const ir_shape *b) {
-    bool apart = a->high < b->low || b->high < a->low;
+    const ir_range *x = &a->range, *y = &b->range;
+    bool apart = x->high < y->low || y->high < x->low;
     switch (op) {
     case IR_EQ:
     case IR_NE: return apart;
     case IR_LT_U:
-        if (a->low < 0 || b->low < 0) return false; /* fallthrough */
-    case IR_LT_S: return a->high < b->low || a->low >= b->high;
+        if (x->low < 0 || y->low < 0) return false; /* fallthrough */
+    case IR_LT_S: return x->high < y->low || x->low >= y->high;
     case IR_LE_U:
-        if (a->low < 0 || b->low < 0) return false; /* fallthrough */
-    case IR_LE_S: return a->high <= b->low || a->low > b->high;
+        if (x->low < 0 || y->low < 0) return false; /* fallthrough */
+    case IR_LE_S: return x->high <= y->low || x->low > y->high;
     default: return false;
     }
 }
@@ -402,6 +323,12 @@ static bool visit_region(analysis *p, const ir_region *r) {
 
 /* ---- before and after ---- */
 
+static void range_of(analysis *p, const ir_inst *in) {
+    ir_range args[2] = {{0, 0}, {0, 0}};
+    for (unsigned i = 0; i < in->nargs && i < 2; i++) args[i] = shape_at(p, in->args[i])->range;
+    shape_at(p, in->results)->range = ir_range_of_result(in, args, p->block, p->small_grid);
+}
+
 static uint32_t count_constructs(const ir_region *r) {
     uint32_t n = 0;
     for (const ir_inst *in = r->first; in != NULL; in = in->next)
@@ -414,14 +341,14 @@ static uint32_t count_constructs(const ir_region *r) {
 static void prepare(analysis *p, const ir_region *r) {
     ir_shapes *out = p->out;
     for (uint32_t i = 0; i < r->nparams; i++)
-        set_range(shape_at(p, &r->params[i]), r->params[i].type, false, 0, 0);
+        shape_at(p, &r->params[i])->range = ir_range_of_value(&r->params[i]);
     for (ir_inst *in = r->first; in != NULL; in = in->next) {
         if (in->regions[0] != NULL) {
             in->note = &out->constructs[out->nconstructs];
             out->constructs[out->nconstructs++] = (ir_construct_shape){.inst = in, .calm = true};
         }
         for (unsigned i = 0; i < in->nresults; i++)
-            set_range(shape_at(p, &in->results[i]), in->results[i].type, false, 0, 0);
+            shape_at(p, &in->results[i])->range = ir_range_of_value(&in->results[i]);
         if (in->nresults == 1 && !ir_op_table[in->op].control) range_of(p, in);
         if (in->op == IR_CONTINUE && construct_at(in->label)->next == NULL)
             construct_at(in->label)->next = in;

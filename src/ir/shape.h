@@ -10,6 +10,7 @@
 #ifndef SIMT_IR_SHAPE_H
 #define SIMT_IR_SHAPE_H
 
+#include "ir/range.h"
 #include "ir/threads.h"
 
 typedef enum ir_shape_kind {
@@ -20,9 +21,9 @@ typedef enum ir_shape_kind {
 } ir_shape_kind;
 
 typedef struct ir_shape {
-    uint8_t kind;      /* ir_shape_kind; never unknown in what is returned */
-    int64_t step[3];   /* FIXED: along x, y, z; 0 along an axis of one thread */
-    int64_t low, high; /* range of integers, read as signed */
+    uint8_t kind;    /* ir_shape_kind; never unknown in what is returned */
+    int64_t step[3]; /* FIXED: along x, y, z; 0 along an axis of one thread */
+    ir_range range;
 } ir_shape;
 
 typedef struct ir_construct_shape {

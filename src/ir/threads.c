@@ -50,6 +50,7 @@ static uint64_t special_of(const walk *w, uint64_t which, uint32_t t) {
 
 static ir_thread_value special(walk *w, uint64_t which) {
     bool of_block = which >= IR_NTID_X && which <= IR_NTID_Z;
+    if (which >= IR_INDEX_X && which <= IR_INDEX_Z) return (ir_thread_value){0};
     if (which > IR_TID_Z && which != IR_LANEID && !of_block) return shared(w);
     ir_thread_value v = new_value(w, of_block, IR_NO_BASE);
     for (uint32_t t = 0; v.of != NULL && t < (of_block ? 1 : w->threads); t++)

@@ -92,7 +92,8 @@ static simt_status check_special_rules(const verifying *v, const ir_inst *inst) 
             return bad(v, inst, "the constant does not fit its type");
         break;
     case IR_SPECIAL:
-        if (type != IR_I32 || inst->imm >= IR_SPECIAL_COUNT)
+        if (inst->imm >= IR_SPECIAL_COUNT ||
+            type != (inst->imm >= IR_INDEX_X && inst->imm <= IR_INDEX_Z ? IR_I64 : IR_I32))
             return bad(v, inst, "no such coordinate");
         break;
     case IR_ALLOC:

@@ -26,6 +26,7 @@ static uint64_t new_serial(void) {
 static void destroy_code(code *self) {
     vm_code *c = (vm_code *)self;
     if (c->general != NULL) destroy_code(&c->general->base);
+    if (c->spread != NULL) destroy_code(&c->spread->base);
     free(c->constants);
     arena_deinit(&c->mem);
     free(c);
@@ -108,6 +109,7 @@ static simt_status build(vm_plan *p, vm_code *c) {
     if (!vm_plan_scan(p))
         return status_fail(SIMT_ERR_MEMORY, "no memory to compile kernel %s", p->f->name);
     SIMT_TRY(vm_plan_gangs(p));
+    if (c->spreads && !vm_plan_spreads(p)) return SIMT_OK; /* no code */
     c->lanes = p->lanes;
     c->gangs = p->threads / p->lanes;
     vm_plan_lifetimes(p);
@@ -117,49 +119,74 @@ static simt_status build(vm_plan *p, vm_code *c) {
     return SIMT_OK;
 }
 
-static simt_status compile_as(const ir_func *f, const backend_options *o, bool small_grid,
-                              vm_code **out) {
-    uint64_t threads = (uint64_t)o->block[0] * o->block[1] * o->block[2];
-    if (threads == 0 || threads > 65536)
-        return status_fail(SIMT_ERR_VALUE,
-                           "kernel %s: a block of %u x %u x %u threads is not possible", f->name,
-                           o->block[0], o->block[1], o->block[2]);
+/* *out: NULL where the kernel has no code that spreads. */
+static simt_status compile_as(const ir_func *f, const backend_options *o, bool spreads,
+                              bool small_grid, vm_code **out) {
     arena scratch;
     arena_init(&scratch);
-    vm_plan p = {.f = f,
-                 .mem = &scratch,
-                 .block = {o->block[0], o->block[1], o->block[2]},
-                 .threads = (uint32_t)threads,
-                 .small_grid = small_grid};
+    vm_plan p = {.f = f, .mem = &scratch, .block = {1, 1, 1}, .small_grid = small_grid};
+    memcpy(p.ntid, o->block, sizeof p.ntid);
+    if (spreads)
+        p.block[0] = vm_spread_lanes(o->block);
+    else
+        memcpy(p.block, o->block, sizeof p.block);
+    p.threads = p.block[0] * p.block[1] * p.block[2];
     vm_code *c = calloc(1, sizeof *c);
     if (c == NULL) return status_fail(SIMT_ERR_MEMORY, "no memory to compile kernel %s", f->name);
     arena_init(&c->mem);
     c->kernels = find_kernels(o->isa);
     c->serial = new_serial();
     c->base.run = vm_run;
+    c->base.runs = vm_runs;
     c->base.destroy = destroy_code;
     c->base.nparams = f->body.nparams;
+    c->spreads = spreads;
     memcpy(c->base.block, o->block, sizeof c->base.block);
+    memcpy(c->box, p.block, sizeof c->box);
     simt_status status = build(&p, c);
-    if (status == SIMT_OK && !keep_all(c, f))
+    bool made = c->ninsts > 0;
+    if (status == SIMT_OK && made && !keep_all(c, f))
         status = status_fail(SIMT_ERR_MEMORY, "no memory to compile kernel %s", f->name);
     else if (status != SIMT_OK)
         c->constants = NULL;
     arena_deinit(&scratch);
-    if (status == SIMT_OK && c->assumes_small_grid) status = compile_as(f, o, false, &c->general);
-    if (status != SIMT_OK) {
+    if (status == SIMT_OK && c->assumes_small_grid)
+        status = compile_as(f, o, spreads, false, &c->general);
+    if (status != SIMT_OK || !made) {
         destroy_code(&c->base);
-        return status;
+        c = NULL;
     }
-    if (c->general != NULL && c->general->base.frame_bytes > c->base.frame_bytes)
-        c->base.frame_bytes = c->general->base.frame_bytes;
     *out = c;
-    return SIMT_OK;
+    return status;
 }
 
-static simt_status compile(const ir_func *f, const backend_options *options, code **out) {
-    vm_code *c = NULL;
-    SIMT_TRY(compile_as(f, options, true, &c));
+static void need_frame_of(vm_code *c, const vm_code *other) {
+    if (other == NULL) return;
+    if (other->base.frame_bytes > c->base.frame_bytes)
+        c->base.frame_bytes = other->base.frame_bytes;
+    need_frame_of(c, other->general);
+}
+
+static simt_status compile(const ir_func *f, const backend_options *o, code **out) {
+    uint64_t threads = (uint64_t)o->block[0] * o->block[1] * o->block[2];
+    if (threads == 0 || threads > 65536)
+        return status_fail(SIMT_ERR_VALUE,
+                           "kernel %s: a block of %u x %u x %u threads is not possible", f->name,
+                           o->block[0], o->block[1], o->block[2]);
+    vm_code *c = NULL, *spread = NULL;
+    if (vm_may_spread(f)) SIMT_TRY(compile_as(f, o, true, true, &spread));
+    if (spread != NULL && o->block[0] == threads) {
+        c = spread;
+    } else {
+        simt_status status = compile_as(f, o, false, true, &c);
+        if (status != SIMT_OK) {
+            if (spread != NULL) destroy_code(&spread->base);
+            return status;
+        }
+        c->spread = spread;
+    }
+    need_frame_of(c, c->general);
+    need_frame_of(c, c->spread);
     *out = &c->base;
     return SIMT_OK;
 }

@@ -9,8 +9,7 @@
 
 #include "backend/vm/vm.h"
 
-enum { VM_MOST_COMPARES = 16 }; /* in one condition */
-enum { VM_ROUND_COST = 500 };   /* tenths of ns that one of the budget stands for */
+enum { VM_ROUND_COST = 500 }; /* tenths of ns that one of the budget stands for */
 
 typedef struct vm_emitter {
     vm_plan *p;

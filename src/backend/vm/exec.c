@@ -41,6 +41,24 @@ static inline void *own_slot(const vm_code *c, const vm_gang *g, uint32_t entry)
     return g->slots + c->entries[entry].offset;
 }
 
+static void load_lanes(const vm_code *c, const vm_gang *g, unsigned size, char *dst,
+                       const char *from, int64_t stride) {
+    uint32_t n = g->now.top, begin = set_begin(&g->now);
+    const uint8_t *mask = NULL;
+    if (begin == UINT32_MAX) begin = 0, mask = g->now.bytes;
+    c->kernels->moves->load_strided[size](dst + ((size_t)begin << size), from + begin * stride,
+                                          stride, mask, n - begin);
+}
+
+static void store_lanes(const vm_code *c, const vm_gang *g, unsigned size, char *to, int64_t stride,
+                        const char *value) {
+    uint32_t n = g->now.top, begin = set_begin(&g->now);
+    const uint8_t *mask = NULL;
+    if (begin == UINT32_MAX) begin = 0, mask = g->now.bytes;
+    c->kernels->moves->store_strided[size](to + begin * stride, stride,
+                                           value + ((size_t)begin << size), mask, n - begin);
+}
+
 static void load_rows(const vm_code *c, vm_gang *g, const vm_inst *in) {
     vm_row_walk w = walk_rows(c, g, c->rows[in->imm].step);
     const char *base = *(char **)g->entry[in->a];
@@ -95,8 +113,7 @@ static void load_forward(const vm_code *c, vm_gang *g, const vm_inst *in) {
         return;
     }
     g->entry[in->dst] = own_slot(c, g, in->dst);
-    c->kernels->moves->load_strided[in->size](g->entry[in->dst], from, in->imm, g->now.bytes,
-                                              g->now.top);
+    load_lanes(c, g, in->size, g->entry[in->dst], from, in->imm);
 }
 
 static void store_linear(const vm_code *c, vm_gang *g, const vm_inst *in) {
@@ -110,7 +127,7 @@ static void store_linear(const vm_code *c, vm_gang *g, const vm_inst *in) {
         }
         value = memcpy(own_slot(c, g, in->c), value, n << in->size);
     }
-    c->kernels->moves->store_strided[in->size](to, in->imm, value, mask_of(&g->now), n);
+    store_lanes(c, g, in->size, to, in->imm, value);
 }
 
 static inline bool overlaps(const char *a, size_t a_bytes, const char *b, size_t b_bytes) {
@@ -150,8 +167,7 @@ static void store_aimed(const vm_code *c, const vm_frame *f, vm_gang *g, const v
         c->kernels->moves->stream(to, value, bytes);
         return;
     }
-    c->kernels->moves->store_strided[in->size](to, 1ll << in->size, value, mask_of(&g->now),
-                                               g->now.top);
+    store_lanes(c, g, in->size, to, 1ll << in->size, value);
 }
 
 static void record_fault(const vm_code *c, const vm_frame *f, const vm_gang *g, const vm_fault *x,
@@ -159,16 +175,16 @@ static void record_fault(const vm_code *c, const vm_frame *f, const vm_gang *g, 
     uint32_t lane = 0;
     if (!all_on(&g->now))
         while (lane + 1 < g->now.top && g->now.bytes[lane] == 0) lane++;
-    uint32_t thread = g->first + lane;
-    if (out->set && (f->block > out->block || (f->block == out->block && thread >= out->thread)))
-        return;
+    uint64_t block;
+    uint32_t thread;
+    vm_where(c, f, g, lane, &block, &thread);
+    if (out->set && (block > out->block || (block == out->block && thread >= out->thread))) return;
     *out = (code_fault){
-        .set = true, .number = x->number, .pos = x->pos, .block = f->block, .thread = thread};
+        .set = true, .number = x->number, .pos = x->pos, .block = block, .thread = thread};
     for (uint32_t i = 0; i < x->nvalues; i++) {
         const int64_t *p = g->entry[x->value[i]];
         out->values[i] = x->vector[i] ? p[lane] : *p + (int64_t)lane * x->stride[i];
     }
-    (void)c;
 }
 
 static void copy_lanes(const vm_code *c, const vm_gang *g, const vm_inst *in, bool splat) {
@@ -245,8 +261,7 @@ vm_stop vm_gang_run(const vm_code *c, vm_frame *f, vm_gang *g, int64_t *budget, 
         case VM_COPY_SPLAT: copy_lanes(c, g, in, true); break;
         case VM_LOAD_SCALAR: load_scalar(entry[in->dst], AS(void *, in->a), in->size, in->c); break;
         case VM_LOAD_LINEAR:
-            moves->load_strided[in->size](entry[in->dst], AS(char *, in->a), in->imm,
-                                          mask_of(&g->now), g->now.top);
+            load_lanes(c, g, in->size, entry[in->dst], AS(char *, in->a), in->imm);
             break;
         case VM_LOAD_ROWS: load_rows(c, g, in); break;
         case VM_LOAD_FORWARD: load_forward(c, g, in); break;
@@ -282,7 +297,7 @@ vm_stop vm_gang_run(const vm_code *c, vm_frame *f, vm_gang *g, int64_t *budget, 
                 return STOP_WARP;
             }
             if (vm_warp_exec(c, g, x, &stuck)) break;
-            fault->at = x->pos, fault->at_thread = stuck;
+            fault->at = x->pos, fault->at_thread = stuck, fault->at_block = f->block;
             fault->at_what = ir_op_table[x->op].name;
             return STOP_STUCK;
         }
@@ -339,7 +354,8 @@ vm_stop vm_gang_run(const vm_code *c, vm_frame *f, vm_gang *g, int64_t *budget, 
             in = insts + in->target - 1;
             if (spin ? --spins > 0 : (*budget -= cost) > 0) break;
             g->pc = (uint32_t)(in + 1 - insts);
-            fault->at = pos, fault->at_thread = g->first, fault->at_what = "loop";
+            fault->at = pos, fault->at_what = "loop";
+            vm_where(c, f, g, 0, &fault->at_block, &fault->at_thread);
             return spin ? STOP_SPIN : STOP_BUDGET;
         }
         case VM_FINISH: return STOP_DONE;

@@ -39,6 +39,12 @@ static inline void set_merge(const vm_code *c, vm_set *to, vm_set *from) {
     from->count = from->top = 0;
 }
 
+/* The first lane, where all from there on are active; else UINT32_MAX. */
+static inline uint32_t set_begin(const vm_set *s) {
+    uint32_t from = s->top - s->count;
+    return from == 0 || memchr(s->bytes, 1, s->top) == s->bytes + from ? from : UINT32_MAX;
+}
+
 /* Lowers top to just above the last active lane. */
 static inline void set_trim(vm_set *s) {
     if (s->count == 0) s->top = 0;
@@ -54,9 +60,12 @@ static inline void set_trim(vm_set *s) {
 /* ---- scalars and rows ---- */
 
 static inline int64_t read_scalar(const void *p, unsigned bits, bool is_signed) {
-    uint64_t u = 0;
-    memcpy(&u, p, bits / 8);
-    return is_signed && bits < 64 ? (int64_t)(u << (64 - bits)) >> (64 - bits) : (int64_t)u;
+    switch (bits) {
+    case 8: return is_signed ? *(const int8_t *)p : *(const uint8_t *)p;
+    case 16: return is_signed ? *(const int16_t *)p : *(const uint16_t *)p;
+    case 32: return is_signed ? *(const int32_t *)p : (int64_t) * (const uint32_t *)p;
+    default: return *(const int64_t *)p;
+    }
 }
 
 static inline int64_t step_of(const vm_gang *g, uint32_t entry) {
@@ -64,7 +73,7 @@ static inline int64_t step_of(const vm_gang *g, uint32_t entry) {
 }
 
 static inline vm_row_walk walk_rows(const vm_code *c, const vm_gang *g, const uint32_t step[3]) {
-    const uint32_t *n = c->base.block;
+    const uint32_t *n = c->box;
     vm_row_walk w = {step_of(g, step[0]), step_of(g, step[1]), step_of(g, step[2]), n[0], n[1]};
     if (n[0] == 1)
         w = (vm_row_walk){w.y, w.z, 0, n[1], n[2]}; /* rows of one: columns are the rows */
@@ -73,7 +82,7 @@ static inline vm_row_walk walk_rows(const vm_code *c, const vm_gang *g, const ui
 
 /* As one row, where each goes on where the one before ends. */
 static inline void join_rows(const vm_code *c, vm_row_walk *w) {
-    const uint32_t *n = c->base.block;
+    const uint32_t *n = c->box;
     bool even = n[0] == 1 ? n[2] == 1
                           : (n[1] == 1 || w->y == w->x * w->width) &&
                                 (n[2] == 1 || w->z == w->x * w->width * w->height);

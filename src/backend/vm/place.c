@@ -164,7 +164,7 @@ static void place_special(vm_emitter *e, vm_value *v, uint64_t which) {
                    : v->stride == VM_VARYING ? constant_vector(e, 4, 0, v)
                                              : vm_new_constant(e, 0);
     else if (which >= IR_NTID_X && which <= IR_NTID_Z)
-        v->entry = vm_new_constant(e, e->p->block[d]);
+        v->entry = vm_new_constant(e, e->p->ntid[d]);
     else if (which > IR_TID_Z)
         v->entry = new_entry(e, VM_AT_SPECIAL, which);
     else if (e->c->lanes == 1)
@@ -291,7 +291,7 @@ static void assign_slots(vm_emitter *e) {
             v->vector = constant_vector(e, (unsigned)ir_type_bytes(v->value->type),
                                         in->op == IR_CONST ? in->imm
                                         : in->imm >= IR_NTID_X && in->imm != IR_LANEID
-                                            ? p->block[in->imm % 3]
+                                            ? p->ntid[in->imm % 3]
                                             : 0,
                                         v);
     }

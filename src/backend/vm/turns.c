@@ -16,6 +16,7 @@ static void *place_of(const vm_code *c, vm_frame *f, vm_gang *g, char *cells, co
     case VM_AT_CELL: return cells + e->offset;
     case VM_AT_SLOT: return g->slots + e->offset;
     case VM_AT_SPECIAL:
+        if (e->offset >= IR_INDEX_X) return &g->index[e->offset - IR_INDEX_X];
         return e->offset <= IR_CTAID_Z ? &f->ctaid[e->offset - IR_CTAID_X]
                                        : &f->nctaid[e->offset - IR_NCTAID_X];
     case VM_AT_TID: return &g->tid[e->offset];
@@ -43,7 +44,7 @@ static void set_up_gang(const vm_code *c, vm_frame *f, uint32_t i) {
     at = (char *)g + c->gang_bytes - c->local_bytes - c->slot_bytes;
     g->slots = at;
     char *local = at + c->slot_bytes, *shared = (char *)f + c->shared_offset;
-    uint32_t x = c->base.block[0], y = c->base.block[1];
+    uint32_t x = c->box[0], y = c->box[1];
     g->tid[0] = g->first % x, g->tid[1] = g->first / x % y, g->tid[2] = g->first / x / y;
     g->tid[3] = g->first % IR_WARP_SIZE;
     for (uint32_t k = 0; k < c->nentries; k++)
@@ -71,8 +72,8 @@ static void start_block(const vm_code *c, vm_frame *f, const code_launch *launch
     f->block = block;
     f->at = 0;
     f->met = false;
-    f->streams =
-        c->kernels->moves->stream != NULL && (uint64_t)launch->grid[0] * c->lanes > STREAM_LANES;
+    f->streams = c->kernels->moves->stream != NULL &&
+                 (uint64_t)launch->grid[0] * launch->block[0] * launch->block[1] > STREAM_LANES;
     uint64_t gx = launch->grid[0], gy = launch->grid[1];
     f->ctaid[0] = (uint32_t)block, f->ctaid[1] = f->ctaid[2] = 0;
     if (block >= gx) {
@@ -85,7 +86,10 @@ static void start_block(const vm_code *c, vm_frame *f, const code_launch *launch
         vm_gang *g = vm_gang_of(c, f, i);
         g->pc = 0;
         g->state = VM_RUNNING;
-        g->now.count = g->now.top = c->lanes;
+        g->now.count = g->now.top =
+            c->spreads ? vm_start_spread(c, launch, block, g->index) : c->lanes;
+        for (int d = 0; d < 3 && !c->spreads; d++)
+            g->index[d] = (int64_t)f->ctaid[d] * c->box[d] + g->tid[d];
         if (c->ended_bytes > 0) memset(g->ended, 0, c->ended_bytes);
         for (uint32_t k = 0; k < c->nparams && new_args; k++) {
             uint32_t e = c->params[k];
@@ -199,7 +203,7 @@ static code_result report_stuck(const vm_code *c, vm_frame *f, code_fault *fault
                    : g->state == VM_AT_BARRIER ? (ir_op)in->imm
                                                : IR_GRID_SYNC;
         fault->at = g->state == VM_AT_WARP ? c->warps[in->imm].pos : vm_pos_of(in);
-        fault->at_thread = g->first;
+        vm_where(c, f, g, 0, &fault->at_block, &fault->at_thread);
         fault->at_what = ir_op_table[op].name;
         if (g->state == VM_AT_WARP) break;
     }
@@ -235,16 +239,9 @@ static code_result run_gangs(const vm_code *c, vm_frame *f, int64_t *budget, cod
     return CODE_YIELD;
 }
 
-static bool small_grid(const code_launch *l) {
-    for (int i = 0; i < 3; i++)
-        if ((uint64_t)l->grid[i] * l->block[i] > INT32_MAX) return false;
-    return true;
-}
-
 code_result vm_run(const code *self, const code_launch *launch, void *frame, uint64_t block,
                    bool resume, int64_t *budget, code_fault *fault) {
-    const vm_code *c = (const vm_code *)self;
-    if (c->general != NULL && !small_grid(launch)) c = c->general;
+    const vm_code *c = vm_choose((const vm_code *)self, launch);
     vm_frame *f = frame;
     if (!resume) start_block(c, f, launch, block);
     return run_gangs(c, f, budget, fault);

@@ -14,6 +14,7 @@
  * emit.c    IR to vm_inst: control (emit_ops.c: the rest)
  * print.c   the listing of SIMT_DUMP=asm
  * exec.c    runs them for one gang (split.c: which lanes take which side)
+ * spread.c  runs that are rows of the grid, not blocks
  * turns.c   frames, and the turns of a block's gangs
  * warp.c    warp operations
  */
@@ -81,6 +82,7 @@ typedef struct vm_fault {
 
 /* a < b and kin between linear values, decided without looking at each lane where possible. A condition
  * is one of them, or all of a few that stand together. */
+enum { VM_MOST_COMPARES = 16 }; /* of a condition */
 typedef struct vm_compare {
     ir_op op;
     uint8_t bits;
@@ -140,6 +142,9 @@ struct vm_code {
     size_t gang_bytes, shared_offset;
     bool assumes_small_grid; /* i32 thread numbers of the grid do not wrap */
     vm_code *general;        /* for launches where that does not hold, or NULL */
+    bool spreads;            /* a run is a stretch of threads along x (spread.c) */
+    vm_code *spread;         /* such code of the same kernel, or NULL */
+    uint32_t box[3];         /* the threads of a run: its block, or a row */
     arena mem;
 };
 
@@ -167,6 +172,7 @@ typedef struct vm_gang {
     uint32_t pc, state;
     uint32_t first;  /* flat number of lane 0 */
     uint32_t tid[4]; /* of lane 0; last: its place in the warp */
+    int64_t index[3];
 } vm_gang;
 
 typedef struct vm_frame {
@@ -257,7 +263,8 @@ typedef struct vm_node { /* by instruction number: constructs, and position of a
 typedef struct vm_plan {
     const ir_func *f;
     arena *mem;
-    uint32_t block[3], lanes, threads;
+    uint32_t block[3], lanes, threads; /* the box of a run */
+    uint32_t ntid[3];
     vm_value *values;
     uint32_t nvalues;
     vm_node *nodes;
@@ -291,5 +298,19 @@ simt_status vm_plan_meetings(vm_plan *p, bool *together);
 void vm_plan_shapes(vm_plan *p);    /* strides, which constructs diverge: for these lanes */
 void vm_plan_lifetimes(vm_plan *p); /* uses, forwarding, aiming, sharing, lifetimes */
 simt_status vm_emit(vm_plan *p, vm_code *c);
+
+/* ---- spread.c ---- */
+
+bool vm_may_spread(const ir_func *f);
+uint32_t vm_spread_lanes(const uint32_t block[3]);
+bool vm_plan_spreads(const vm_plan *p); /* gangs are planned */
+/* Of the codes of a kernel, the one for this launch. */
+const vm_code *vm_choose(const vm_code *c, const code_launch *l);
+uint64_t vm_runs(const code *self, const code_launch *l);
+/* The first thread of a run of spread code, and how many it has. */
+uint32_t vm_start_spread(const vm_code *c, const code_launch *l, uint64_t run, int64_t index[3]);
+/* The block of a lane, and its number there. */
+void vm_where(const vm_code *c, const vm_frame *f, const vm_gang *g, uint32_t lane, uint64_t *block,
+              uint32_t *thread);
 
 #endif

@@ -128,7 +128,7 @@ static void stop_at(launch_worker *w, simt_status status, uint64_t block) {
     while (atomic_flag_test_and_set(&j->stop_lock)) cpu_pause();
     if (!atomic_load(&j->stop)) {
         j->at = w->fault;
-        j->stop_block = block;
+        j->stop_block = w->fault.at_what != NULL ? w->fault.at_block : block;
         stop_job(j, status);
     }
     atomic_flag_clear(&j->stop_lock);
@@ -446,7 +446,7 @@ simt_status cpu_launch(pool *p, const code *c, const code_launch *launch, code_f
     launch_job j;
     j.c = c;
     j.launch = launch;
-    j.nblocks = (uint64_t)launch->grid[0] * launch->grid[1] * launch->grid[2];
+    j.nblocks = code_count_runs(c, launch);
     j.frame_bytes = ((c->frame_bytes + 63) & ~(size_t)63) + launch->shared_bytes;
     j.fault = fault;
     atomic_init(&j.next, 0);

@@ -284,7 +284,10 @@ static bool read_array(py_ctx *c, reader *r, const char *name, py_val *out) {
         return py_fail(c, NULL, "bad signature");
     ir_value *sizes[PY_MAX_NDIM], *strides[PY_MAX_NDIM];
     ir_value *ptr = add_slot(c, IR_PTR_GLOBAL, name);
-    for (int i = 0; i < ndim; i++) sizes[i] = add_slot(c, IR_I64, NULL);
+    for (int i = 0; i < ndim; i++) {
+        sizes[i] = add_slot(c, IR_I64, NULL);
+        if (c->emit) sizes[i]->is_size = true;
+    }
     for (int i = 0; i < ndim; i++) strides[i] = add_slot(c, IR_I64, NULL);
     const py_type *t = py_type_array(c, s, record, ndim, layout, IR_PTR_GLOBAL, readonly);
     int inner = layout == 'C' ? ndim - 1 : layout == 'F' ? 0 : -1;

@@ -1,0 +1,91 @@
+/* Ranges of integers (range.h). A result that may wrap has the whole range of its type. */
+#include "ir/range.h"
+
+enum { MOST_BLOCK = 65536 }; /* threads of a block, in array kernels */
+
+static ir_range whole(ir_type t) { return (ir_range){ir_least(t), ir_most(t)}; }
+
+static ir_range fitted(ir_type t, int64_t low, int64_t high) {
+    return low >= ir_least(t) && high <= ir_most(t) ? (ir_range){low, high} : whole(t);
+}
+
+ir_range ir_range_of_value(const ir_value *v) {
+    return v->is_size ? (ir_range){0, IR_MOST_SIZE} : whole(v->type);
+}
+
+static ir_range of_special(uint64_t which, const uint32_t block[3], bool small_grid) {
+    if (which == IR_LANEID) return (ir_range){0, IR_WARP_SIZE - 1};
+    int64_t least = block != NULL ? block[which % 3] : 1,
+            most = block != NULL ? block[which % 3] : MOST_BLOCK,
+            grid = small_grid ? INT32_MAX / least : INT32_MAX;
+    if (which >= IR_INDEX_X) return (ir_range){0, (small_grid ? INT32_MAX : grid * most) - 1};
+    if (which <= IR_TID_Z) return (ir_range){0, most - 1};
+    if (which <= IR_CTAID_Z) return (ir_range){0, grid - 1};
+    if (which <= IR_NTID_Z) return (ir_range){least, most};
+    return (ir_range){1, grid};
+}
+
+static ir_range of_product(ir_type t, ir_range a, ir_range b) {
+    int64_t c[4], low, high;
+    if (__builtin_mul_overflow(a.low, b.low, &c[0]) ||
+        __builtin_mul_overflow(a.low, b.high, &c[1]) ||
+        __builtin_mul_overflow(a.high, b.low, &c[2]) ||
+        __builtin_mul_overflow(a.high, b.high, &c[3]))
+        return whole(t);
+    low = high = c[0];
+    for (int i = 1; i < 4; i++) {
+        low = c[i] < low ? c[i] : low;
+        high = c[i] > high ? c[i] : high;
+    }
+    return fitted(t, low, high);
+}
+
+ir_range ir_range_of_result(const ir_inst *in, const ir_range args[2], const uint32_t block[3],
+                            bool small_grid) {
+    ir_type t = in->results->type, from = in->nargs > 0 ? in->args[0]->type : t;
+    ir_range a = args[0], b = args[1];
+    int64_t low, high;
+    if (!ir_type_is_int(t) || t == IR_I1) return whole(t);
+    switch (in->op) {
+    case IR_CONST: {
+        unsigned drop = 64 - ir_type_bits(t);
+        low = (int64_t)(in->imm << drop) >> drop;
+        return (ir_range){low, low};
+    }
+    case IR_SPECIAL: return of_special(in->imm, block, small_grid);
+    case IR_ADD:
+        if (__builtin_add_overflow(a.low, b.low, &low) ||
+            __builtin_add_overflow(a.high, b.high, &high))
+            return whole(t);
+        return fitted(t, low, high);
+    case IR_SUB:
+        if (__builtin_sub_overflow(a.low, b.high, &low) ||
+            __builtin_sub_overflow(a.high, b.low, &high))
+            return whole(t);
+        return fitted(t, low, high);
+    case IR_MUL: return of_product(t, a, b);
+    case IR_MIN_S:
+        return (ir_range){a.low < b.low ? a.low : b.low, a.high < b.high ? a.high : b.high};
+    case IR_MAX_S:
+        return (ir_range){a.low > b.low ? a.low : b.low, a.high > b.high ? a.high : b.high};
+    case IR_AND:
+        if (a.low >= 0 && b.low >= 0) return (ir_range){0, a.high < b.high ? a.high : b.high};
+        return a.low >= 0 ? (ir_range){0, a.high} : b.low >= 0 ? (ir_range){0, b.high} : whole(t);
+    case IR_REM_U:
+    case IR_REM_S:
+        if (b.low <= 0 || (in->op == IR_REM_U && a.low < 0)) return whole(t);
+        return (ir_range){a.low >= 0 ? 0 : 1 - b.high, b.high - 1};
+    case IR_DIV_U:
+    case IR_DIV_S: return a.low >= 0 && b.low >= 0 ? (ir_range){0, a.high} : whole(t);
+    case IR_SHR_U:
+    case IR_SHR_S: return a.low >= 0 ? (ir_range){0, a.high} : whole(t);
+    case IR_SEXT: return from == IR_I1 ? (ir_range){-1, 0} : a;
+    case IR_ZEXT:
+        if (from == IR_I1) return (ir_range){0, 1};
+        if (a.low >= 0) return a;
+        return ir_type_bits(t) > ir_type_bits(from) ? (ir_range){0, 2 * ir_most(from) + 1}
+                                                    : whole(t);
+    case IR_TRUNC: return a.low >= ir_least(t) && a.high <= ir_most(t) ? a : whole(t);
+    default: return whole(t);
+    }
+}

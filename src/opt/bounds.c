@@ -1,0 +1,382 @@
+/* Compares that always come out the same way because of the ifs and loops around them: bounds checks.
+ *
+ * In and out: any valid function. Facts are inequalities a <= b + c between values, read as signed integers;
+ * the conditions of the ifs around a place hold there, and so do ranges (ir/range.h). A compare is proved
+ * by a path of facts from one side to the other (ABCD: Bodik, Gupta, Sarkar, PLDI 2000), where arithmetic
+ * that could wrap is proved not to. A value that a loop carries is assumed not to fall below (not to rise
+ * above) its initial value; the assumption is dropped where some `continue` does not keep it, until what
+ * is left stands. Then compares, and minima and maxima, that are decided become what they are.
+ */
+#include "ir/range.h"
+#include "opt/walk.h"
+
+#include <string.h>
+
+typedef __int128 wide; /* sums of bounds */
+
+typedef struct fact { /* a <= b + c; no value: 0 */
+    const ir_value *a, *b;
+    wide c;
+} fact;
+
+enum { FALLS = 1, RISES = 2 }; /* what a carried value was seen to do, beyond its initial value */
+enum { DEPTH = 6, FUEL = 300, ROUNDS = 8 };
+
+typedef struct proving {
+    arena *mem;
+    ir_range *ranges; /* by id */
+    uint8_t *carried; /* by id: FALLS, RISES */
+    fact *facts;      /* of the place that is looked at */
+    uint32_t nfacts, capacity;
+    int fuel;
+    bool changed, decides, no_memory;
+} proving;
+
+typedef struct term { /* root + k; no root: 0 */
+    const ir_value *root;
+    wide k;
+} term;
+
+/* ---- proofs ---- */
+
+static ir_range range_of(const proving *p, const ir_value *v) {
+    return v == NULL ? (ir_range){0, 0} : p->ranges[v->id];
+}
+
+static bool prove(proving *p, const ir_value *a, const ir_value *b, wide c, int depth);
+
+/* low <= x + y <= high for sums in the type of v */
+static bool sum_stays(proving *p, const ir_value *v, const ir_value *x, ir_range y, int depth) {
+    return prove(p, x, NULL, (wide)ir_most(v->type) - y.high, depth) &&
+           prove(p, NULL, x, (wide)y.low - ir_least(v->type), depth);
+}
+
+static ir_range negated(ir_range r) {
+    return (ir_range){r.high == INT64_MIN ? INT64_MAX : -r.high,
+                      r.low == INT64_MIN ? INT64_MAX : -r.low};
+}
+
+/* v is x + y where that does not wrap: y's range. */
+static bool split_sum(proving *p, const ir_value *v, int which, const ir_value **x, ir_range *y,
+                      int depth) {
+    const ir_inst *in = v != NULL ? v->inst : NULL;
+    if (in == NULL || (in->op != IR_ADD && in->op != IR_SUB)) return false;
+    if (in->op == IR_SUB && which == 1) return false;
+    *x = in->args[which];
+    *y = range_of(p, in->args[1 - which]);
+    if (in->op == IR_SUB) *y = negated(*y);
+    return sum_stays(p, v, *x, *y, depth);
+}
+
+/* By how the upper side of a is made: a <= ... <= b + c. */
+static bool prove_from(proving *p, const ir_value *a, const ir_value *b, wide c, int depth) {
+    const ir_inst *in = a != NULL ? a->inst : NULL;
+    if (in == NULL) return false;
+    ir_value **x = in->args;
+    switch (in->op) {
+    case IR_SEXT: return x[0]->type != IR_I1 && prove(p, x[0], b, c, depth);
+    case IR_ZEXT:
+        return x[0]->type != IR_I1 && prove(p, NULL, x[0], 0, depth) && prove(p, x[0], b, c, depth);
+    case IR_MIN_S: return prove(p, x[0], b, c, depth) || prove(p, x[1], b, c, depth);
+    case IR_MAX_S: return prove(p, x[0], b, c, depth) && prove(p, x[1], b, c, depth);
+    case IR_SELECT: return prove(p, x[1], b, c, depth) && prove(p, x[2], b, c, depth);
+    case IR_REM_S: /* below a divisor that is positive */
+        return prove(p, NULL, x[1], -1, depth) && prove(p, x[1], b, c + 1, depth);
+    case IR_ADD:
+    case IR_SUB:
+        for (int i = 0; i < 2; i++) {
+            const ir_value *rest;
+            ir_range y;
+            if (split_sum(p, a, i, &rest, &y, depth) && prove(p, rest, b, c - y.high, depth))
+                return true;
+        }
+        return false;
+    default: return false;
+    }
+}
+
+/* By how the lower side of b is made. */
+static bool prove_to(proving *p, const ir_value *a, const ir_value *b, wide c, int depth) {
+    const ir_inst *in = b != NULL ? b->inst : NULL;
+    if (in == NULL) return false;
+    ir_value **x = in->args;
+    switch (in->op) {
+    case IR_SEXT: return x[0]->type != IR_I1 && prove(p, a, x[0], c, depth);
+    case IR_ZEXT:
+        return x[0]->type != IR_I1 && prove(p, NULL, x[0], 0, depth) && prove(p, a, x[0], c, depth);
+    case IR_MIN_S: return prove(p, a, x[0], c, depth) && prove(p, a, x[1], c, depth);
+    case IR_MAX_S: return prove(p, a, x[0], c, depth) || prove(p, a, x[1], c, depth);
+    case IR_SELECT: return prove(p, a, x[1], c, depth) && prove(p, a, x[2], c, depth);
+    case IR_REM_S: /* of a dividend that is not negative */
+        return prove(p, NULL, x[0], 0, depth) && prove(p, a, NULL, c, depth);
+    case IR_ADD:
+    case IR_SUB:
+        for (int i = 0; i < 2; i++) {
+            const ir_value *rest;
+            ir_range y;
+            if (split_sum(p, b, i, &rest, &y, depth) && prove(p, a, rest, c + y.low, depth))
+                return true;
+        }
+        return false;
+    default: return false;
+    }
+}
+
+/* a <= b + c */
+static bool prove(proving *p, const ir_value *a, const ir_value *b, wide c, int depth) {
+    if (a == b) return c >= 0;
+    ir_range x = range_of(p, a), y = range_of(p, b);
+    if (x.high - (wide)y.low <= c) return true;
+    if (x.low - (wide)y.high > c || depth == 0 || --p->fuel < 0) return false;
+    depth--;
+    for (uint32_t i = p->nfacts; i-- > 0;) {
+        const fact *f = &p->facts[i];
+        if (f->a == a && prove(p, f->b, b, c - f->c, depth)) return true;
+        if (a == NULL && f->b == b && prove(p, NULL, f->a, c - f->c, depth)) return true;
+    }
+    if (a != NULL && b != NULL && prove(p, NULL, b, c - x.high, depth)) return true;
+    return prove_from(p, a, b, c, depth) || prove_to(p, a, b, c, depth);
+}
+
+/* ---- terms: constants taken apart from what they are added to ---- */
+
+static bool term_below(proving *p, term a, term b, wide c) {
+    p->fuel = FUEL;
+    return prove(p, a.root, b.root, c + b.k - a.k, DEPTH);
+}
+
+static term term_of(proving *p, const ir_value *v) {
+    const ir_inst *in = v->inst;
+    const ir_value *x;
+    ir_range y = range_of(p, v);
+    if (y.low == y.high) return (term){NULL, y.low};
+    p->fuel = FUEL;
+    if (in != NULL && in->op == IR_SEXT && in->args[0]->type != IR_I1)
+        return term_of(p, in->args[0]);
+    for (int i = 0; i < 2; i++) {
+        bool constant =
+            in != NULL && (in->op == IR_ADD || in->op == IR_SUB) && opt_is_const(in->args[1 - i]);
+        if (!constant || !split_sum(p, v, i, &x, &y, DEPTH)) continue;
+        term t = term_of(p, x);
+        return (term){t.root, t.k + y.low};
+    }
+    return (term){v, 0};
+}
+
+static const term zero = {NULL, 0};
+
+/* ---- facts ---- */
+
+static void add_fact(proving *p, term a, term b, wide c) { /* a <= b + c */
+    c += b.k - a.k;
+    if (a.root == b.root) return;
+    if (p->nfacts == p->capacity) {
+        uint32_t capacity = p->capacity * 2 + 64;
+        fact *grown = ARENA_ARRAY(p->mem, fact, capacity);
+        if (grown == NULL) {
+            p->no_memory = true;
+            return;
+        }
+        for (uint32_t i = 0; i < p->nfacts; i++) grown[i] = p->facts[i];
+        p->facts = grown;
+        p->capacity = capacity;
+    }
+    p->facts[p->nfacts++] = (fact){a.root, b.root, c};
+}
+
+/* The condition holds, or does not, in what follows. */
+static void assume(proving *p, const ir_value *condition, bool holds) {
+    const ir_inst *in = condition->inst;
+    if (in == NULL) return;
+    if (in->op == IR_NOT) assume(p, in->args[0], !holds);
+    if (in->op == (holds ? IR_AND : IR_OR)) {
+        assume(p, in->args[0], holds);
+        assume(p, in->args[1], holds);
+    }
+    if (in->op < IR_EQ || in->op > IR_LE_U || in->args[0]->type == IR_I1) return;
+    term a = term_of(p, in->args[0]), b = term_of(p, in->args[1]);
+    switch (in->op) {
+    case IR_EQ:
+    case IR_NE:
+        if (holds != (in->op == IR_EQ)) return;
+        add_fact(p, a, b, 0);
+        add_fact(p, b, a, 0);
+        return;
+    case IR_LT_U:
+    case IR_LE_U: /* the side above is below 2**63: so is the other, and neither is negative */
+        if (!term_below(p, zero, holds ? b : a, 0)) return;
+        add_fact(p, zero, holds ? a : b, 0);
+        break;
+    default: break;
+    }
+    bool strict = in->op == IR_LT_S || in->op == IR_LT_U;
+    if (holds)
+        add_fact(p, a, b, strict ? -1 : 0);
+    else
+        add_fact(p, b, a, strict ? 0 : -1);
+}
+
+/* ---- decisions ---- */
+
+/* 1, 0, or -1: not known */
+static int outcome_of(proving *p, const ir_inst *in) {
+    term a = term_of(p, in->args[0]), b = term_of(p, in->args[1]);
+    bool equality = in->op == IR_EQ || in->op == IR_NE;
+    if (equality) {
+        bool apart = term_below(p, a, b, -1) || term_below(p, b, a, -1);
+        if (apart) return in->op == IR_NE;
+        bool same = term_below(p, a, b, 0) && term_below(p, b, a, 0);
+        return same ? in->op == IR_EQ : -1;
+    }
+    if (in->op == IR_LT_U || in->op == IR_LE_U) {
+        bool a_counts = term_below(p, zero, a, 0), b_counts = term_below(p, zero, b, 0);
+        if (a_counts !=
+            b_counts) { /* one of them is 2**63 or more, if the other is known negative */
+            const term *other = a_counts ? &b : &a;
+            return term_below(p, *other, zero, -1) ? a_counts : -1;
+        }
+        if (!a_counts) return -1;
+    }
+    int strict = in->op == IR_LT_S || in->op == IR_LT_U ? -1 : 0;
+    if (term_below(p, a, b, strict)) return 1;
+    return term_below(p, b, a, -1 - strict) ? 0 : -1;
+}
+
+static void become_constant(ir_inst *in, uint64_t bits) {
+    in->op = IR_CONST;
+    in->nargs = 0;
+    in->imm = bits;
+}
+
+static void decide(proving *p, ir_inst *in) {
+    bool compares = in->op >= IR_EQ && in->op <= IR_LE_U && in->args[0]->type != IR_I1;
+    if (compares) {
+        int outcome = outcome_of(p, in);
+        if (outcome >= 0) become_constant(in, (uint64_t)outcome);
+    } else if (in->op == IR_SELECT && opt_is_const(in->args[0])) { /* on what was just decided */
+        opt_forward(in->results, in->args[in->args[0]->inst->imm != 0 ? 1 : 2]);
+        ir_inst_remove(in);
+    } else if (in->op == IR_MIN_S || in->op == IR_MAX_S) {
+        term a = term_of(p, in->args[0]), b = term_of(p, in->args[1]);
+        bool below = term_below(p, a, b, 0), above = !below && term_below(p, b, a, 0);
+        if (below || above) {
+            opt_forward(in->results, in->args[below == (in->op == IR_MIN_S) ? 0 : 1]);
+            ir_inst_remove(in);
+        }
+    }
+}
+
+/* ---- the walk ---- */
+
+static void visit(proving *p, ir_region *region);
+
+static bool goes_on(const ir_region *region, const ir_inst *construct) {
+    for (const ir_inst *in = region->first; in != NULL; in = in->next) {
+        if (in->op == IR_BR && in->label == construct) return true;
+        for (int r = 0; r < 2 && in->regions[r] != NULL; r++)
+            if (goes_on(in->regions[r], construct)) return true;
+    }
+    return false;
+}
+
+static void visit_if(proving *p, ir_inst *in) {
+    const ir_value *condition = in->args[0];
+    for (int r = 0; r < 2; r++) {
+        uint32_t before = p->nfacts;
+        assume(p, condition, r == 0);
+        visit(p, in->regions[r]);
+        p->nfacts = before;
+    }
+    for (int r = 0; r < 2; r++)
+        if (!goes_on(in->regions[r], in)) assume(p, condition, r == 1);
+}
+
+static void visit_loop(proving *p, ir_inst *in) {
+    uint32_t before = p->nfacts;
+    ir_region *body = in->regions[0];
+    for (uint32_t i = 0; i < body->nparams; i++) {
+        const ir_value *v = &body->params[i];
+        if (!ir_type_is_int(v->type) || v->type == IR_I1) continue;
+        term first = term_of(p, in->args[i]), now = {v, 0};
+        if (!(p->carried[v->id] & FALLS)) add_fact(p, first, now, 0);
+        if (!(p->carried[v->id] & RISES)) add_fact(p, now, first, 0);
+    }
+    visit(p, body);
+    p->nfacts = before;
+}
+
+static void visit_continue(proving *p, const ir_inst *in) {
+    for (unsigned i = 0; i < in->nargs; i++) {
+        const ir_value *v = &in->label->regions[0]->params[i];
+        if (!ir_type_is_int(v->type) || v->type == IR_I1) continue;
+        term first = term_of(p, in->label->args[i]), next = term_of(p, in->args[i]);
+        uint8_t seen = p->carried[v->id];
+        if (!(seen & FALLS) && !term_below(p, first, next, 0)) seen |= FALLS;
+        if (!(seen & RISES) && !term_below(p, next, first, 0)) seen |= RISES;
+        if (seen != p->carried[v->id]) p->changed = true;
+        p->carried[v->id] = seen;
+    }
+}
+
+static void visit(proving *p, ir_region *region) {
+    uint32_t before = p->nfacts;
+    for (ir_inst *in = region->first, *next; in != NULL; in = next) {
+        next = in->next;
+        if (p->decides) opt_resolve_args(in);
+        switch (in->op) {
+        case IR_IF: visit_if(p, in); break;
+        case IR_LOOP: visit_loop(p, in); break;
+        case IR_BLOCK: visit(p, in->regions[0]); break;
+        case IR_CONTINUE:
+            if (!p->decides) visit_continue(p, in);
+            break;
+        default:
+            if (p->decides) decide(p, in);
+        }
+    }
+    p->nfacts = before;
+}
+
+/* ---- before ---- */
+
+static void find_ranges(proving *p, const ir_region *region, bool *any) {
+    for (uint32_t i = 0; i < region->nparams; i++)
+        p->ranges[region->params[i].id] = ir_range_of_value(&region->params[i]);
+    for (const ir_inst *in = region->first; in != NULL; in = in->next) {
+        for (unsigned i = 0; i < in->nresults; i++)
+            p->ranges[in->results[i].id] = ir_range_of_value(&in->results[i]);
+        if (in->nresults == 1 && !ir_op_table[in->op].control) {
+            ir_range args[2] = {{0, 0}, {0, 0}};
+            for (unsigned i = 0; i < in->nargs && i < 2; i++) args[i] = range_of(p, in->args[i]);
+            p->ranges[in->results->id] = ir_range_of_result(in, args, NULL, false);
+        }
+        *any |= in->op == IR_IF || in->op == IR_LOOP;
+        for (int r = 0; r < 2 && in->regions[r] != NULL; r++) find_ranges(p, in->regions[r], any);
+    }
+}
+
+simt_status opt_bounds(ir_func *f) {
+    arena mem;
+    arena_init(&mem);
+    opt_clear_notes(f);
+    ir_func_renumber(f);
+    proving p = {.mem = &mem,
+                 .ranges = ARENA_ARRAY(&mem, ir_range, f->next_id + 1),
+                 .carried = ARENA_ARRAY(&mem, uint8_t, f->next_id + 1),
+                 .changed = true};
+    bool ok = p.ranges != NULL && p.carried != NULL, any = false;
+    if (ok) find_ranges(&p, &f->body, &any);
+    for (int round = 0; ok && any && p.changed; round++) {
+        p.changed = false;
+        if (round < ROUNDS)
+            visit(&p, &f->body);
+        else
+            memset(p.carried, FALLS | RISES, f->next_id);
+    }
+    p.decides = true;
+    if (ok && any) visit(&p, &f->body);
+    ok = ok && !p.no_memory;
+    arena_deinit(&mem);
+    return ok ? SIMT_OK
+              : status_fail(SIMT_ERR_MEMORY, "out of memory while optimising kernel '%s'", f->name);
+}
