@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 cuda = pytest.importorskip("simt.numba.cuda")
 from simt.numba import from_dtype, types
@@ -113,6 +115,38 @@ def test_nested_records():
     assert (a["key"] == 2).all()
 
 
+SCALARS = st.sampled_from(["?", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8"])
+SHAPES = st.lists(st.integers(1, 3), max_size=2).map(tuple)
+
+
+@st.composite
+def dtypes(draw, depth=1):
+    fields = []
+    for k in range(draw(st.integers(1, 4))):
+        nested = depth > 0 and draw(st.booleans())
+        fields.append((f"f{k}", draw(dtypes(depth - 1) if nested else SCALARS), draw(SHAPES)))
+    return np.dtype(fields, align=draw(st.booleans()))
+
+
+@cuda.jit
+def backwards(a, b):
+    i = cuda.grid(1)
+    if i < a.size:
+        b[i] = a[-1 - i]
+
+
+@settings(max_examples=40, deadline=None)
+@given(dtypes(), st.integers(0, 2**32))
+def test_records_of_any_fields_are_copied(dtype, seed):
+    size = dtype.itemsize * 9
+    a = np.random.default_rng(seed).integers(0, 2, size, np.uint8).view(dtype)
+    for make in (np.array, cuda.to_device):
+        b = make(np.zeros(9, dtype))
+        backwards[1, 16](a, b)
+        got = b if make is np.array else b.copy_to_host()
+        assert (got == a[::-1]).all()
+
+
 @cuda.jit
 def by_shared(a, count):
     tile = cuda.shared.array(32, INNER)
@@ -162,7 +196,7 @@ def unknown_column(a):
 
 
 def slices(a):
-    a[1:] = a[:-1]
+    a[1:] = a.x[:-1]
 
 
 def other_record(a):
@@ -177,12 +211,29 @@ def arithmetic(a):
     a[0].x = a[0] + 1
 
 
+@cuda.jit
+def parts(a, b):
+    b[:, 1] = a[2]
+    b[0, 2:] = b[0, :2]
+    b[1:, 2:] = a[3, 0]
+
+
+def test_slices_of_records():
+    a, b = filled(PACKED, (4, 3)), np.zeros((3, 4), PACKED)
+    parts[1, 1](a, b)
+    want = np.zeros((3, 4), PACKED)
+    want[:, 1] = a[2]
+    want[0, 2:] = want[0, :2]
+    want[1:, 2:] = a[3, 0]
+    assert (b == want).all()
+
+
 @pytest.mark.parametrize(
     "kernel, text",
     [
         (unknown_field, "no field 'y'"),
         (unknown_column, "no field 'y'"),
-        (slices, "assigned one by one"),
+        (slices, r"record\(tag, x, half, n\) expected, not float64"),
         (other_record, r"record\(tag, x, half, n\) expected, not tuple"),
         (atomic, "works on a field of records: give its array"),
         (arithmetic, r"no operator \+ for record"),

@@ -402,6 +402,10 @@ static bool fill_view(py_ctx *c, const py_node *at, const py_val *of, const py_v
             py_val key = py_val_tuple(c, index + (ndim - value->type->ndim), value->type->ndim);
             if (!py_get_item(c, at, value, &key, &item)) return false;
         }
+        if (of->type->record != NULL) {
+            py_val r = py_val_record(c, of, index, (uint32_t)ndim);
+            return py_record_assign(c, at, &r, &item);
+        }
         if (!py_to_scalar(c, at, &item, of->type->scalar, &element)) return false;
         if (c->emit) access(c, at, of, index, (uint32_t)ndim, element.v, NULL);
         return true;
@@ -437,9 +441,7 @@ bool py_set_item(py_ctx *c, const py_node *at, const py_val *of, const py_val *i
     if (of->type->kind != TY_ARRAY)
         return py_fail(c, at, "%s has no elements to assign", py_type_text(c, of->type));
     if (!take_apart(c, at, of, index, &p) || !may_write(c, at, of)) return false;
-    if (of->type->record != NULL) {
-        if (!p.all_integers || p.n != of->type->ndim)
-            return py_fail(c, at, "records are assigned one by one, or by their fields");
+    if (of->type->record != NULL && p.all_integers && p.n == of->type->ndim) {
         py_val r = py_val_record(c, of, p.item, p.n);
         return py_record_assign(c, at, &r, value);
     }
