@@ -237,7 +237,8 @@ def _new_main():
 
     main = type(sys)("__main__")
     main.__builtins__ = builtins
-    main.__annotations__ = {}
+    if sys.version_info < (3, 14):
+        main.__annotations__ = {}
     main.__loader__ = builtins.__loader__
     sys.modules["__main__"] = main
     return main

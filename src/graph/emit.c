@@ -432,7 +432,7 @@ static ir_value *half_nextafter(ir_builder *b, dtype dt, ir_value *x, ir_value *
     ir_value *r = ir_select(b, away, ir_binary(b, IR_ADD, u, one), ir_binary(b, IR_SUB, u, one));
     ir_value *sign = ir_binary(b, IR_AND, v, ir_const_int(b, IR_I16, INT16_MIN));
     r = ir_select(b, ir_binary(b, IR_FEQ, x, zero), ir_binary(b, IR_OR, sign, one), r);
-    r = ir_select(b, ir_binary(b, IR_FEQ, x, y), u, r); /* NumPy: not -0 on the way from 0 to -0 */
+    r = ir_select(b, ir_binary(b, IR_FEQ, x, y), v, r); /* as C and NumPy 2.5: 0 to -0 gives -0 */
     r = ir_select(b, ir_binary(b, IR_FNE, x, x), u, r);
     r = ir_select(b, ir_binary(b, IR_FNE, y, y), v, r);
     return ir_cast(b, IR_BITCAST, emit_type(dt), r);

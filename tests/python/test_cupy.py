@@ -111,6 +111,8 @@ def test_two_floats(name):
         a, b = (v.ravel().copy() for v in np.meshgrid(x, x))
         with np.errstate(all="ignore"):
             want = f(a, b)
+        if name == "nextafter" and want.dtype == np.float16:
+            want[a == b] = b[a == b]  # NumPy before 2.5 has 0 for 0 towards -0
         rtol = {2: 2e-3, 4: 2e-6}.get(want.dtype.itemsize, 1e-14)
         close = {2: 1e-2, 4: 1e-6}.get(want.dtype.itemsize, 1e-15) if name[:3] == "log" else 0.0
         same(g(cp.array(a), cp.array(b)), want, 0.0 if name == "nextafter" else rtol, close)
