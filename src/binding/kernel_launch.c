@@ -419,7 +419,7 @@ static void dispatcher_dealloc(PyObject *self) {
     Py_TYPE(self)->tp_free(self);
 }
 
-/* _declare(signature bytes, may_add): compiles for it; from now on only declared signatures are taken. */
+/* _declare(signature bytes): compiles for it; from now on only declared signatures are taken. */
 static PyObject *declare(PyObject *self, PyObject *signature) {
     dispatcher *d = (dispatcher *)self;
     if (!PyBytes_Check(signature)) {
@@ -506,6 +506,10 @@ static PyObject *get_function(PyObject *self, void *unused) {
 static PyObject *get_options(PyObject *self, void *unused) {
     return Py_NewRef(((dispatcher *)self)->options);
 }
+static PyObject *get_declared(PyObject *self, void *unused) {
+    PyObject *list = ((dispatcher *)self)->declared;
+    return list ? PyList_AsTuple(list) : PyTuple_New(0);
+}
 static PyObject *get_device(PyObject *self, void *unused) {
     return PyBool_FromLong(((dispatcher *)self)->device);
 }
@@ -522,6 +526,7 @@ static PyGetSetDef getset[] = {
     {"py_func", get_function},
     {"targetoptions", get_options},
     {"_is_device", get_device},
+    {"_declared", get_declared}, /* signatures, as bytes */
     {NULL},
 };
 static PyMappingMethods mapping = {.mp_subscript = subscript};

@@ -94,7 +94,9 @@ class CUDADispatcher(_core.Dispatcher):
         raise ValueError(_NO_CONFIGURATION)
 
     def __reduce__(self):
-        return (CUDADispatcher, (self.py_func, self.targetoptions))
+        from ._pickle import reduce
+
+        return reduce(self)
 
     def _add_signature(self, signature):
         args, result = types.normalize_signature(signature)
