@@ -145,7 +145,7 @@ static slices cut(const device *dev, const blas_gemm *g, double flops) {
     }
     int64_t length = s.by_rows ? g->m : g->n;
     int64_t heard = min_i64((int64_t)(flops / SLICE_FLOPS), length / SLICE_LEAST);
-    if (parts < heard) parts = heard;
+    if (parts < heard) parts = (heard + dev->nthreads - 1) / dev->nthreads * dev->nthreads;
     s.width = ((length + parts - 1) / parts + unit - 1) / unit * unit;
     return s;
 }
