@@ -61,27 +61,34 @@ enum { FEW = 32, MANY = 64 }; /* elements that are compared at once in short and
         memcpy(out, &best, sizeof best);                                        \
     }
 
-#define SAME(v) (((v) == value) | (((v) != (v)) & (value != value)))
-#define FIND(name, T)                                                                   \
-    INLINE size_t find_in_##name(const any_##name *x, size_t n, size_t step, T value) { \
-        for (size_t i = 0;; i += step) {                                                \
-            if (i + step > n) i = n - step; /* what comes again was not equal */        \
-            unsigned found = 0, first = MANY;                                           \
-            for (size_t k = 0; k < step; k++) found |= SAME(x[i + k]);                  \
-            if (!found && i + step < n) continue;                                       \
-            for (unsigned k = 0; k < step; k++) {                                       \
-                unsigned at = SAME(x[i + k]) ? k : MANY;                                \
-                first = at < first ? at : first;                                        \
-            }                                                                           \
-            return i + first;                                                           \
-        }                                                                               \
-    }                                                                                   \
-    static size_t find_##name(const void *from, size_t n, const void *what) {           \
-        T value;                                                                        \
-        memcpy(&value, what, sizeof value);                                             \
-        return n >= MANY  ? find_in_##name(from, n, MANY, value)                        \
-               : n >= FEW ? find_in_##name(from, n, FEW, value)                         \
-                          : find_in_##name(from, n, 1, value);                          \
+/* `nan`: the value is NaN, and so is what it equals. */
+#define SAME(v) (nan ? (v) != (v) : (v) == value)
+#define FIND(name, T)                                                                             \
+    INLINE size_t find_in_##name(const any_##name *x, size_t n, size_t step, T value, bool nan) { \
+        size_t start = 0;                                                                         \
+        for (unsigned found = 0; start + 4 * step < n; start += 4 * step) {                       \
+            for (size_t k = 0; k < 4 * step; k++) found |= SAME(x[start + k]);                    \
+            if (found) break;                                                                     \
+        }                                                                                         \
+        for (size_t i = start;; i += step) {                                                      \
+            if (i + step > n) i = n - step; /* what comes again was not equal */                  \
+            unsigned found = 0, first = MANY;                                                     \
+            for (size_t k = 0; k < step; k++) found |= SAME(x[i + k]);                            \
+            if (!found && i + step < n) continue;                                                 \
+            for (unsigned k = 0; k < step; k++) {                                                 \
+                unsigned at = SAME(x[i + k]) ? k : MANY;                                          \
+                first = at < first ? at : first;                                                  \
+            }                                                                                     \
+            return i + first;                                                                     \
+        }                                                                                         \
+    }                                                                                             \
+    static size_t find_##name(const void *from, size_t n, const void *what) {                     \
+        T value;                                                                                  \
+        memcpy(&value, what, sizeof value);                                                       \
+        if (value != value) return find_in_##name(from, n, 1, value, true);                       \
+        return n >= MANY  ? find_in_##name(from, n, MANY, value, false)                           \
+               : n >= FEW ? find_in_##name(from, n, FEW, value, false)                            \
+                          : find_in_##name(from, n, 1, value, false);                             \
     }
 
 /* A zero of the wanted sign counts, wherever it is. */

@@ -28,17 +28,27 @@ static simt_status device_launch(device *d, const code *c, const code_launch *la
     return cpu_launch(((cpu_device *)d)->pool, c, launch, fault);
 }
 
-/* ---- parallel ---- */
+/* ---- parallel ----
+ *
+ * The work is cut into as many parts as there are workers. A worker begins with its own, so that it finds
+ * in its cache what it worked on the last time, and then helps the others. */
 
 enum {
-    CALM_NS = 10000000
-}; /* that a piece of work should take at most, so that interrupts are heard */
+    CALM_NS = 10000000, /* that a piece of work should take at most, so that interrupts are heard */
+    MOST_PARTS = 16
+};
+
+typedef struct parallel_part {
+    _Alignas(64) atomic_size_t next;
+    size_t end;
+} parallel_part;
 
 typedef struct parallel_job {
     simt_status (*fn)(void *context, size_t begin, size_t end);
     void *context;
-    size_t count, grain, chunk;
-    atomic_size_t next;
+    size_t grain, chunk;
+    unsigned nparts;
+    parallel_part parts[MOST_PARTS];
     atomic_int failed; /* 1: diag says why, once all have ended */
     simt_diag diag;
     uint64_t asked; /* for interrupts */
@@ -57,22 +67,27 @@ static void ask_parallel(void *context) { /* on the caller's thread */
     fail_parallel(j);
 }
 
-/* The first piece is small: it shows how long the others may be. */
+static void work_part(parallel_job *j, parallel_part *part, bool caller, size_t *piece) {
+    uint64_t start = clock_ns();
+    while (atomic_load(&j->failed) == 0) {
+        size_t begin = atomic_fetch_add(&part->next, *piece);
+        if (begin >= part->end) break;
+        size_t end = part->end - begin < *piece ? part->end : begin + *piece;
+        if (j->fn(j->context, begin, end) != SIMT_OK) fail_parallel(j);
+        if (caller) ask_parallel(j);
+        uint64_t now = clock_ns(), calm = CALM_NS * (end - begin) / (now - start + 1);
+        *piece = calm > j->chunk ? j->chunk : calm < j->grain ? j->grain : (size_t)calm;
+        start = now;
+    }
+}
+
 static void work_parallel(void *context, int worker) {
     parallel_job *j = context;
     unsigned mode = float_mode_enter();
+    /* the first piece is small: it shows how long the others may be */
     size_t piece = j->chunk / 8 > j->grain ? j->chunk / 8 : j->grain;
-    uint64_t start = clock_ns();
-    while (atomic_load(&j->failed) == 0) {
-        size_t begin = atomic_fetch_add(&j->next, piece);
-        if (begin >= j->count) break;
-        size_t end = j->count - begin < piece ? j->count : begin + piece;
-        if (j->fn(j->context, begin, end) != SIMT_OK) fail_parallel(j);
-        if (worker == 0) ask_parallel(j);
-        uint64_t now = clock_ns(), calm = CALM_NS * (end - begin) / (now - start + 1);
-        piece = calm > j->chunk ? j->chunk : calm < j->grain ? j->grain : (size_t)calm;
-        start = now;
-    }
+    for (unsigned i = 0; i < j->nparts; i++)
+        work_part(j, &j->parts[((unsigned)worker + i) % j->nparts], worker == 0, &piece);
     float_mode_leave(mode);
 }
 
@@ -82,16 +97,26 @@ static simt_status device_parallel(device *d, size_t count, size_t grain,
     cpu_device *cpu = (cpu_device *)d;
     if (grain == 0) grain = 1;
     if (count == 0) return SIMT_OK;
-    parallel_job j = {.fn = fn, .context = context, .count = count, .grain = grain};
-    j.chunk = count / ((size_t)pool_threads(cpu->pool) * 8);
-    if (j.chunk < grain) j.chunk = grain;
-    j.asked = clock_ns();
     if (count <= grain || pool_inside()) {
         unsigned mode = float_mode_enter();
         simt_status status = fn(context, 0, count);
         float_mode_leave(mode);
         return status;
     }
+    parallel_job j;
+    j.fn = fn;
+    j.context = context;
+    j.grain = grain;
+    j.chunk = count / ((size_t)pool_threads(cpu->pool) * 8);
+    if (j.chunk < grain) j.chunk = grain;
+    j.nparts = (unsigned)pool_threads(cpu->pool);
+    if (j.nparts > MOST_PARTS) j.nparts = MOST_PARTS;
+    for (unsigned i = 0; i < j.nparts; i++) {
+        atomic_init(&j.parts[i].next, count * i / j.nparts);
+        j.parts[i].end = count * (i + 1) / j.nparts;
+    }
+    atomic_init(&j.failed, 0);
+    j.asked = clock_ns();
     if (!pool_run(cpu->pool, work_parallel, &j, ask_parallel)) work_parallel(&j, 0);
     return atomic_load(&j.failed) != 0 ? status_adopt(&j.diag) : SIMT_OK;
 }
