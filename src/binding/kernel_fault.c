@@ -105,6 +105,7 @@ void kernel_raise_fault(const py_kernel *k, const code *c, const kernel_names *n
                          : f->kind == PY_FAULT_INDEX         ? PyExc_IndexError
                          : f->kind == PY_FAULT_ZERO_DIVISION ? PyExc_ZeroDivisionError
                          : f->kind == PY_FAULT_ASSERT        ? PyExc_AssertionError
+                         : f->kind == PY_FAULT_NONE          ? PyExc_TypeError
                                                              : f->handle;
         raise_class(type, whole);
     }

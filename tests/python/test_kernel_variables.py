@@ -4,8 +4,12 @@ types that grow from round to round. (Types and values against Numba: test_numba
 import random
 
 import numpy as np
-from numba_face import cuda, small
+import pytest
+from numba_face import MODE, cuda, small
 from numba_source import load
+
+errors = pytest.importorskip(("simt." if MODE == "simt" else "") + "numba.core.errors")
+TypingError = errors.TypingError
 
 WIDE, NARROW = 64, 4
 
@@ -164,7 +168,8 @@ class Program:
     """A function of a, b (numbers) and out at random: variables x0 to x3 are ints and floats by
     turns, n0 and n1 may be None. It may use a variable without a value, for which Python raises."""
 
-    def __init__(self, seed):
+    def __init__(self, seed, bare=0):
+        self.bare = bare  # how often None is not thought of
         self.rng = random.Random(seed)
         self.lines, self.depth, self.loops, self.names = [], 1, 0, 0
         for name in ("x0", "x1", "x2", "x3", "n0", "n1"):
@@ -175,7 +180,7 @@ class Program:
         self.block(5)
         self.depth = 1
         for k, name in enumerate(("x0", "x1", "x2", "x3", "n0", "n1")):
-            self.put(f"out[{k}] = {self.read(name)}")
+            self.put(f"out[{k}] = 0 + {self.read(name)}")
         self.source = "def f(a, b, out):\n" + "".join(self.lines)
 
     def put(self, line):
@@ -185,7 +190,8 @@ class Program:
         return self.rng.choice(["a", "b", "3", "-2", "0.5", "1.25"])
 
     def read(self, name):
-        return name if name[0] == "x" else f"(7 if {name} is None else {name})"
+        bare = name[0] == "x" or self.rng.random() < self.bare
+        return name if bare else f"(7 if {name} is None else {name})"
 
     def operand(self):
         names = ["x0", "x0", "x1", "x1", "x2", "x3", "n0", "n1"]
@@ -220,6 +226,10 @@ class Program:
         self.put(f"{self.rng.choice(['x0', 'x1', 'x2'])} += {self.expression()}")
 
     def condition(self):
+        if self.rng.random() < 0.1:
+            return f"n0 {self.rng.choice(['==', '!='])} {self.rng.choice(['n1', self.number()])}"
+        if self.rng.random() < 0.1:
+            return f"{self.rng.choice(['', 'not '])}n{self.rng.randint(0, 1)}"
         if self.rng.random() < 0.3:
             return f"n{self.rng.randint(0, 1)} is {self.rng.choice(['', 'not '])}None"
         return f"{self.operand()} < {self.operand()}"
@@ -257,6 +267,48 @@ class Program:
         self.put("    " + self.rng.choice(["break", "continue"]))
 
 
+def test_random_programs_that_forget_none():
+    """Where Python says that None is no number, the kernel says so too, if not before it runs."""
+    raised = 0
+    for seed in range(small(300, 20)):
+        source = Program(seed, bare=0.4).source
+        space = load(source, cuda=cuda)
+        for a, b in ((2, 1.5), (-1, 0.25)):
+            out, expected = np.zeros(6), np.zeros(6)
+            try:
+                space["f"](a, b, expected)
+            except UnboundLocalError:
+                continue
+            except TypeError:
+                with pytest.raises((TypeError, TypingError)) as error:
+                    cuda.jit(space["f"])[1, 1](a, b, out)
+                assert "None" in str(error.value), source
+                raised += error.type is TypeError
+                continue
+            try:
+                cuda.jit(space["f"])[1, 1](a, b, out)
+            except TypingError as error:
+                assert "None" in str(error), source
+                continue
+            np.testing.assert_allclose(out, expected, rtol=1e-12, err_msg=source)
+    assert raised > seed / 20
+
+
+def test_none_where_a_value_is_needed():
+    def kernel(a, out):
+        x = None
+        if a[0] > 0:
+            x = a[0]
+        out[0] = x
+
+    assert run(kernel, np.array([3.0]), np.zeros(1)).tolist() == [3]
+    with pytest.raises(
+        TypeError, match="None where a value is needed\nin kernel kernel\nat .*"
+    ) as e:
+        run(kernel, np.array([-3.0]), np.zeros(1))
+    assert "out[0] = x" in str(e.value)
+
+
 def test_random_programs():
     compared = 0
     for seed in range(small(400, 20)):
@@ -272,3 +324,28 @@ def test_random_programs():
             np.testing.assert_allclose(out, expected, rtol=1e-12, err_msg=source)
             compared += 1
     assert compared > seed / 3
+
+
+def test_none_in_tuples_and_indices():
+    def kernel(a, m, out):
+        x = None
+        y = None
+        for i in range(a.size):
+            if a[i] > 1:
+                x, y = i, 1
+                break
+        t = (x, y)
+        p, q = t
+        out[0] = p is None
+        m[t] = 5
+        out[1] = t[0]
+
+    def run_on(a):
+        m, out = np.zeros((3, 2)), np.zeros(2)
+        return m, out, cuda.jit(kernel)[1, 1](a, m, out)
+
+    m, out, _ = run_on(np.array([0.0, 2, 0]))
+    assert m.tolist() == [[0, 0], [0, 5], [0, 0]]
+    assert out.tolist() == [0, 1]
+    with pytest.raises(TypeError, match=r"m\[t\] = 5"):
+        run_on(np.zeros(3))

@@ -114,19 +114,35 @@ static bool compare_member(py_ctx *c, const py_node *at, bool negated, const py_
     return true;
 }
 
-/* An OPTIONAL with None, or its value with another. */
+/* Whether it is not None. */
+static ir_value *is_some(py_ctx *c, const py_val *v) {
+    if (v->type->kind == TY_OPTIONAL) return py_slot(v, 0);
+    return py_emit_int(c, IR_I1, v->type->kind != TY_NONE);
+}
+
+/* One of them may be None, which is equal to None only; for other comparisons both need values. */
 static bool compare_optional(py_ctx *c, const py_node *at, py_operator op, const py_val *a,
                              const py_val *b, py_val *out) {
-    bool equal = op == PY_IS || op == PY_EQ, unequal = op == PY_ISNOT || op == PY_NOTEQ;
-    const py_val *o = a->type->kind == TY_OPTIONAL ? a : b, *other = o == a ? b : a;
-    if (other->type->kind == TY_NONE && (equal || unequal)) {
-        ir_value *some = py_slot(o, 0);
-        if (equal) some = py_emit_binary(c, IR_XOR, some, py_emit_int(c, IR_I1, 1));
-        *out = py_val_scalar(c, PY_S_BOOL, some);
-        return true;
+    py_val x = *a, y = *b;
+    bool negated = op == PY_ISNOT || op == PY_NOTEQ;
+    if (op != PY_IS && op != PY_EQ && !negated)
+        return py_take_value(c, at, &x) && py_take_value(c, at, &y) &&
+               py_compare(c, at, op, &x, &y, out);
+    ir_value *s = is_some(c, a), *t = is_some(c, b);
+    ir_value *same = py_emit_unary(c, IR_NOT, py_emit_binary(c, IR_XOR, s, t));
+    if (x.type->kind != TY_NONE && y.type->kind != TY_NONE) {
+        x = py_val_present(a);
+        y = py_val_present(b);
+        if (!py_compare(c, at, negated ? op == PY_NOTEQ ? PY_EQ : PY_IS : op, &x, &y, out))
+            return false;
+        ir_value *both =
+            py_emit_binary(c, IR_AND, py_emit_binary(c, IR_AND, s, t), py_slot(out, 0));
+        ir_value *neither = py_emit_unary(c, IR_NOT, py_emit_binary(c, IR_OR, s, t));
+        same = py_emit_binary(c, IR_OR, both, neither);
     }
-    py_val x = py_val_present(a), y = py_val_present(b);
-    return py_compare(c, at, op, &x, &y, out);
+    if (negated) same = py_emit_unary(c, IR_NOT, same);
+    *out = py_val_scalar(c, PY_S_BOOL, same);
+    return true;
 }
 
 bool py_compare(py_ctx *c, const py_node *at, py_operator op, const py_val *a, const py_val *b,

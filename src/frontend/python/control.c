@@ -15,8 +15,8 @@ static bool if_way(py_ctx *c, const void *of, int way, py_val *value) {
 }
 
 static bool do_if(py_ctx *c, const py_node *n) {
-    py_val test, truth;
-    if (!py_expr(c, n->a, &test) || !py_truth(c, n->a, &test, &truth)) return false;
+    py_val truth;
+    if (!py_condition(c, n->a, &truth)) return false;
     if (truth.is_const) return py_body(c, truth.value.boolean ? &n->list : &n->list2);
     return py_walk_ways(c, py_merge_new(c, n, NULL, true), py_slot(&truth, 0), if_way, n);
 }
@@ -105,8 +105,8 @@ static bool leave_unless(py_ctx *c, loop_work *w, ir_value *cond) {
 
 static bool while_round(py_ctx *c, loop_work *w) {
     const py_node *n = w->node;
-    py_val test, truth;
-    if (!py_expr(c, n->a, &test) || !py_truth(c, n->a, &test, &truth)) return false;
+    py_val truth;
+    if (!py_condition(c, n->a, &truth)) return false;
     bool endless = truth.is_const && truth.value.boolean;
     if (!endless && !leave_unless(c, w, py_slot(&truth, 0))) return false;
     c->dead = truth.is_const && !truth.value.boolean;
@@ -246,7 +246,20 @@ static bool exception_text(py_ctx *c, const py_node *e, const char **text) {
     return true;
 }
 
-/* `raise` and a failed `assert` report a fault and end the thread. */
+/* Reports a fault and ends the thread. */
+static void end_thread(py_ctx *c, const py_node *at, const py_fault *f) {
+    if (!c->emit) return;
+    ir_fault(&c->b, py_add_fault(c, at, f), NULL, 0);
+    ir_return(&c->b);
+}
+
+void py_fault_unless(py_ctx *c, const py_node *at, ir_value *cond, const py_fault *f) {
+    py_if i = py_begin_if(c, cond, NULL, 0);
+    py_else(c, &i, NULL, 0);
+    end_thread(c, at, f);
+    py_end_if(c, &i, NULL, 0, NULL);
+}
+
 static bool do_raise(py_ctx *c, const py_node *n) {
     py_fault f = {.kind = PY_FAULT_RAISE, .text = "", .parameter = -1};
     const py_node *e = n->a;
@@ -262,28 +275,17 @@ static bool do_raise(py_ctx *c, const py_node *n) {
             return py_fail(c, n, "raise an exception class, with a constant text");
         f.handle = v.type->entity->handle;
     }
-    uint32_t number = py_add_fault(c, n, &f);
-    if (c->emit) {
-        ir_fault(&c->b, number, NULL, 0);
-        ir_return(&c->b);
-    }
+    end_thread(c, n, &f);
     c->dead = true;
     return true;
 }
 
 static bool do_assert(py_ctx *c, const py_node *n) {
-    py_val test, truth;
-    if (!py_expr(c, n->a, &test) || !py_truth(c, n->a, &test, &truth)) return false;
+    py_val truth;
+    if (!py_condition(c, n->a, &truth)) return false;
     py_fault f = {.kind = PY_FAULT_ASSERT, .parameter = -1};
     if (!exception_text(c, n->b, &f.text)) return false;
-    uint32_t number = py_add_fault(c, n, &f);
-    py_if i = py_begin_if(c, py_slot(&truth, 0), NULL, 0);
-    py_else(c, &i, NULL, 0);
-    if (c->emit) {
-        ir_fault(&c->b, number, NULL, 0);
-        ir_return(&c->b);
-    }
-    py_end_if(c, &i, NULL, 0, NULL);
+    py_fault_unless(c, n, py_slot(&truth, 0), &f);
     return true;
 }
 

@@ -159,6 +159,13 @@ bool py_truth(py_ctx *c, const py_node *at, const py_val *v, py_val *out) {
         return true;
     }
     switch ((py_type_kind)v->type->kind) {
+    case TY_OPTIONAL: {
+        py_val value = py_val_present(v);
+        if (!py_truth(c, at, &value, out)) return false;
+        *out =
+            py_val_scalar(c, PY_S_BOOL, py_emit_binary(c, IR_AND, py_slot(v, 0), py_slot(out, 0)));
+        return true;
+    }
     case TY_SCALAR: return py_to_scalar(c, at, v, PY_S_BOOL, out);
     case TY_NONE: *out = py_val_bool(c, false); return true;
     case TY_TUPLE: *out = py_val_bool(c, v->type->count > 0); return true;

@@ -5,25 +5,31 @@ enum { MOST_DEPTH = 300 };
 
 /* ---- conditionals ---- */
 
-static bool list_is_simple(const py_list *l) {
+static bool is_simple(py_ctx *c, const py_node *n);
+
+static bool list_is_simple(py_ctx *c, const py_list *l) {
     for (uint32_t i = 0; i < l->count; i++)
-        if (!py_is_simple(l->items[i])) return false;
+        if (!is_simple(c, l->items[i])) return false;
     return true;
 }
 
-bool py_is_simple(const py_node *n) {
+/* Whether evaluating n has no effect, cannot fault and is cheap: conditionals may do without branches. */
+static bool is_simple(py_ctx *c, const py_node *n) {
+    const py_var *v;
     if (n == NULL) return true;
     switch (n->kind) {
-    case PY_CONSTANT:
-    case PY_NAME: return true;
+    case PY_CONSTANT: return true;
+    case PY_NAME:
+        v = py_find_var(c->frame, n->name);
+        return v == NULL || v->val.type->kind != TY_OPTIONAL;
     case PY_BIN_OP:
         if (n->op == PY_POW || n->op == PY_FLOORDIV || n->op == PY_MOD) return false;
-        return py_is_simple(n->a) && py_is_simple(n->b);
+        return is_simple(c, n->a) && is_simple(c, n->b);
     case PY_UNARY_OP:
-    case PY_ATTRIBUTE: return py_is_simple(n->a);
-    case PY_COMPARE: return py_is_simple(n->a) && list_is_simple(&n->list);
+    case PY_ATTRIBUTE: return is_simple(c, n->a);
+    case PY_COMPARE: return is_simple(c, n->a) && list_is_simple(c, &n->list);
     case PY_BOOL_OP:
-    case PY_TUPLE: return list_is_simple(&n->list);
+    case PY_TUPLE: return list_is_simple(c, &n->list);
     default: return false;
     }
 }
@@ -50,8 +56,8 @@ static bool compare_from(py_ctx *c, const py_node *n, const py_val *left, uint32
                          py_val *out);
 
 static bool arm_assigns(const arm *a) { return a->value == NULL && has_walrus(a->node); }
-static bool arm_is_simple(const arm *a) {
-    return a->value != NULL || (a->left == NULL && py_is_simple(a->node));
+static bool arm_is_simple(py_ctx *c, const arm *a) {
+    return a->value != NULL || (a->left == NULL && is_simple(c, a->node));
 }
 
 static bool arm_expr(py_ctx *c, const void *of, int way, py_val *out) {
@@ -87,7 +93,7 @@ static bool choose(py_ctx *c, const py_node *at, const py_val *cond, arm yes, ar
     bool assigns = arm_assigns(&yes) || arm_assigns(&no);
     py_var *unnamed = PY_NEW(c, py_var, 1);
     py_merge *m = py_merge_new(c, at, unnamed, assigns);
-    bool simple = !assigns && arm_is_simple(&yes) && arm_is_simple(&no);
+    bool simple = !assigns && arm_is_simple(c, &yes) && arm_is_simple(c, &no);
     bool ok = simple ? choose_by_select(c, m, py_slot(cond, 0), arms)
                      : py_walk_ways(c, m, py_slot(cond, 0), arm_expr, arms);
     if (!ok) return false;
@@ -98,25 +104,25 @@ static bool choose(py_ctx *c, const py_node *at, const py_val *cond, arm yes, ar
 }
 
 static bool conditional(py_ctx *c, const py_node *n, py_val *out) {
-    py_val test, truth;
-    if (!py_expr(c, n->a, &test) || !py_truth(c, n->a, &test, &truth)) return false;
-    if (truth.is_const) return py_expr(c, truth.value.boolean ? n->b : n->c, out);
+    py_val truth;
+    if (!py_condition(c, n->a, &truth)) return false;
+    if (truth.is_const) return py_expr_or_none(c, truth.value.boolean ? n->b : n->c, out);
     return choose(c, n, &truth, (arm){.node = n->b}, (arm){.node = n->c}, out);
 }
 
 /* `a and b`: b where a holds, else a. Bools without side effects need no branch. */
 static bool bool_op(py_ctx *c, const py_node *n, py_val *out) {
     py_val left, truth;
-    if (!py_expr(c, n->list.items[0], &left)) return false;
+    if (!py_expr_or_none(c, n->list.items[0], &left)) return false;
     for (uint32_t i = 1; i < n->list.count; i++) {
         const py_node *right = n->list.items[i];
         if (!py_truth(c, n, &left, &truth)) return false;
         if (truth.is_const) {
             if (truth.value.boolean == (n->op == PY_OR)) break;
-            if (!py_expr(c, right, &left)) return false;
+            if (!py_expr_or_none(c, right, &left)) return false;
             continue;
         }
-        if (py_scalar_of(&left) == PY_S_BOOL && py_is_simple(right)) {
+        if (py_scalar_of(&left) == PY_S_BOOL && is_simple(c, right)) {
             py_val r;
             if (!py_expr(c, right, &r)) return false;
             if (py_scalar_of(&r) == PY_S_BOOL) {
@@ -146,7 +152,7 @@ static bool compare_from(py_ctx *c, const py_node *n, const py_val *left, uint32
     if (out->is_const) return compare_from(c, n, &right, from + 1, out);
     bool simple = true;
     for (uint32_t i = from + 1; i < n->list.count; i++)
-        simple = simple && py_is_simple(n->list.items[i]);
+        simple = simple && is_simple(c, n->list.items[i]);
     py_val cond = *out;
     if (!simple)
         return choose(c, n, &cond, (arm){.node = n, .left = &right, .from = from + 1},
@@ -186,7 +192,7 @@ bool py_expr_list(py_ctx *c, const py_list *list, bool or_none, py_val **items, 
 static bool tuple(py_ctx *c, const py_node *n, py_val *out) {
     py_val *items;
     uint32_t count;
-    if (!py_expr_list(c, &n->list, false, &items, &count)) return false;
+    if (!py_expr_list(c, &n->list, true, &items, &count)) return false;
     *out = py_val_tuple(c, items, count);
     return true;
 }
@@ -259,10 +265,12 @@ bool py_assign(py_ctx *c, const py_node *target, const py_val *val) {
     case PY_LIST: return assign_items(c, target, val);
     case PY_SUBSCRIPT:
         if (!py_expr(c, target->a, &of) || !py_expr(c, target->b, &index)) return false;
-        value = py_val_present(val);
+        value = *val;
+        if (!py_take_value(c, target, &value)) return false;
         return py_set_item(c, target, &of, &index, &value);
     case PY_ATTRIBUTE:
-        value = py_val_present(val);
+        value = *val;
+        if (!py_take_value(c, target, &value)) return false;
         return py_expr(c, target->a, &of) && py_set_attribute(c, target, &of, &value);
     default: return py_fail(c, target, "a kernel cannot assign to this");
     }
@@ -291,7 +299,9 @@ static bool dispatch(py_ctx *c, const py_node *n, py_val *out) {
     case PY_SUBSCRIPT: return subscript(c, n, out);
     case PY_BIN_OP:
         return py_expr(c, n->a, &a) && py_expr(c, n->b, &b) && py_binary(c, n, n->op, &a, &b, out);
-    case PY_UNARY_OP: return py_expr(c, n->a, &a) && py_unary(c, n, n->op, &a, out);
+    case PY_UNARY_OP:
+        if (n->op == PY_NOT ? !py_expr_or_none(c, n->a, &a) : !py_expr(c, n->a, &a)) return false;
+        return py_unary(c, n, n->op, &a, out);
     case PY_COMPARE: return compare(c, n, out);
     case PY_BOOL_OP: return bool_op(c, n, out);
     case PY_IF_EXP: return conditional(c, n, out);
@@ -308,9 +318,12 @@ static bool dispatch(py_ctx *c, const py_node *n, py_val *out) {
 }
 
 bool py_expr(py_ctx *c, const py_node *n, py_val *out) {
-    if (!py_expr_or_none(c, n, out)) return false;
-    *out = py_val_present(out);
-    return true;
+    return py_expr_or_none(c, n, out) && py_take_value(c, n, out);
+}
+
+bool py_condition(py_ctx *c, const py_node *n, py_val *truth) {
+    py_val v;
+    return py_expr_or_none(c, n, &v) && py_truth(c, n, &v, truth);
 }
 
 bool py_expr_or_none(py_ctx *c, const py_node *n, py_val *out) {

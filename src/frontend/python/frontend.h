@@ -158,6 +158,7 @@ typedef enum py_fault_kind {
     PY_FAULT_INDEX, /* values: index, axis, size of the axis */
     PY_FAULT_RAISE, /* handle, text: message or "" */
     PY_FAULT_ASSERT,
+    PY_FAULT_NONE,          /* None where a value is needed; text: the message */
     PY_FAULT_ZERO_DIVISION, /* only where the language asks for an error */
 } py_fault_kind;
 typedef struct py_fault {

@@ -243,6 +243,7 @@ static bool print_value(py_ctx *c, py_call *x, print_work *w, const py_val *v) {
         strbuf_puts(&w->text, "(");
         for (uint32_t i = 0; i < v->type->count; i++) {
             py_val item = py_val_item(v, i);
+            if (!py_take_value(c, x->node, &item)) return false;
             if (i > 0) strbuf_puts(&w->text, ", ");
             if (!print_value(c, x, w, &item)) return false;
         }

@@ -42,6 +42,7 @@ static bool take_apart(py_ctx *c, const py_node *at, const py_val *of, const py_
     if (n > MOST_PARTS) return py_fail(c, at, "too many indices: %u", n);
     for (uint32_t i = 0; i < n; i++) {
         py_val v = tuple ? py_val_item(index, i) : *index;
+        if (!py_take_value(c, at, &v)) return false;
         py_type_kind kind = v.type->kind;
         if (kind == TY_SCALAR) {
             if (!py_to_index(c, at, &v, "an index", &v)) return false;

@@ -364,6 +364,14 @@ py_val py_val_entity(py_ctx *c, const py_entity *e) {
     return (py_val){.type = py_type_entity(c, e)};
 }
 
+bool py_take_value(py_ctx *c, const py_node *at, py_val *v) {
+    if (v->type->kind != TY_OPTIONAL) return true;
+    py_fault f = {.kind = PY_FAULT_NONE, .text = "None where a value is needed", .parameter = -1};
+    py_fault_unless(c, at, py_slot(v, 0), &f);
+    *v = py_val_present(v);
+    return true;
+}
+
 py_val py_val_present(const py_val *v) {
     if (v->type->kind != TY_OPTIONAL) return *v;
     return py_val_from_slots(v->type->items[0], v->v != NULL ? v->v + 1 : NULL);

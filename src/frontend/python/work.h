@@ -227,7 +227,9 @@ py_val py_val_none(void);
 py_val py_val_entity(py_ctx *c, const py_entity *e);
 py_val py_val_tuple(py_ctx *c, py_val *items, uint32_t count);
 py_val py_val_item(const py_val *tuple, uint32_t i);
-py_val py_val_present(const py_val *v); /* of an OPTIONAL the value; others as they are */
+/* Of an OPTIONAL the value, others as they are: where it is not None, or with a fault where it is. */
+py_val py_val_present(const py_val *v);
+bool py_take_value(py_ctx *c, const py_node *at, py_val *v);
 py_val py_val_from_slots(const py_type *t, ir_value **v);
 ir_value *py_emit_int(py_ctx *c, ir_type t, int64_t value);
 ir_value *py_emit_float(py_ctx *c, ir_type t, double value);
@@ -334,13 +336,12 @@ bool py_call_named(py_ctx *c, const py_node *at, const py_names *names, py_call 
 
 /* ---- expr.c ---- */
 bool py_expr(py_ctx *c, const py_node *n, py_val *out);
+bool py_condition(py_ctx *c, const py_node *n, py_val *truth);
 /* The same where None is as good as a value: of an OPTIONAL, py_expr takes the value. */
 bool py_expr_or_none(py_ctx *c, const py_node *n, py_val *out);
 /* The values of a list of expressions, with the items of `*t` in its place. */
 bool py_expr_list(py_ctx *c, const py_list *list, bool or_none, py_val **items, uint32_t *count);
 bool py_assign(py_ctx *c, const py_node *target, const py_val *val);
-/* Whether evaluating n has no effect, cannot fault and is cheap: conditionals may do without branches. */
-bool py_is_simple(const py_node *n);
 
 /* ---- names.c ---- */
 bool py_name(py_ctx *c, const py_node *n, py_val *out);
@@ -354,6 +355,8 @@ bool py_call_expr(py_ctx *c, const py_node *n, py_val *out);
 
 /* ---- control.c ---- */
 bool py_body(py_ctx *c, const py_list *body);
+/* Reports the fault and ends the thread where cond is false. */
+void py_fault_unless(py_ctx *c, const py_node *at, ir_value *cond, const py_fault *f);
 
 /* ---- merge.c ---- */
 /* Variables assigned in these statements. */
