@@ -148,7 +148,7 @@ static PyObject *as_host(PyObject *o) {
         return host;
     }
     PyObject *numpy = PyImport_ImportModule("numpy");
-    PyObject *host = numpy ? PyObject_CallMethod(numpy, "asarray", "O", o) : NULL;
+    PyObject *host = numpy ? PyObject_CallMethod(numpy, "asarray", "(O)", o) : NULL;
     Py_XDECREF(numpy);
     return host;
 }
@@ -209,7 +209,7 @@ static PyObject *as_numpy(PyObject *self, PyObject *args, PyObject *kwargs) {
     }
     PyObject *host = copy_to_host(self, NULL, 0, NULL);
     if (!host || dt == Py_None) return host;
-    PyObject *cast = PyObject_CallMethod(host, "astype", "O", dt);
+    PyObject *cast = PyObject_CallMethod(host, "astype", "(O)", dt);
     Py_DECREF(host);
     return cast;
 }
@@ -301,6 +301,16 @@ static bool check_assignment(const device_array *d, PyObject *from) {
     return true;
 }
 
+/* A host array of what is assigned; tuples become records where d has records. */
+static PyObject *as_elements(const device_array *d, PyObject *value) {
+    if (!d->record || !(PyTuple_Check(value) || PyList_Check(value))) return as_host(value);
+    PyObject *numpy = PyImport_ImportModule("numpy");
+    PyObject *host =
+        numpy ? PyObject_CallMethod(numpy, "asarray", "OO", value, d->record->dtype) : NULL;
+    Py_XDECREF(numpy);
+    return host;
+}
+
 int kernel_device_setitem(PyObject *self, PyObject *key, PyObject *value) {
     bool element;
     if (!value) {
@@ -313,7 +323,7 @@ int kernel_device_setitem(PyObject *self, PyObject *key, PyObject *value) {
     }
     device_array *d = part(self_of(self), key, &element);
     if (!d) return -1;
-    PyObject *to = kernel_host_view(d), *from = to ? as_host(value) : NULL;
+    PyObject *to = kernel_host_view(d), *from = to ? as_elements(d, value) : NULL;
     bool ok = from && check_assignment(d, from) && copy_to(to, from);
     d->base->store->version++;
     Py_XDECREF(to);

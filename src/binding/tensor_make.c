@@ -517,7 +517,7 @@ TENSOR_METHOD(numpy, op_numpy) static PyObject *op___array__(PyObject **v) { /* 
     if (!r) return NULL;
     PyObject *cast = r;
     if (v[1] && v[1] != Py_None) {
-        cast = PyObject_CallMethod(r, "astype", "O", v[1]);
+        cast = PyObject_CallMethod(r, "astype", "(O)", v[1]);
         Py_DECREF(r);
     }
     if (cast && v[2] == Py_True && cast == r) {

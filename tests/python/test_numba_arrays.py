@@ -65,6 +65,11 @@ def test_assignment_broadcasts_and_casts():
     ]:
         with pytest.raises(ValueError, match=words):
             d[:] = value
+    d = cuda.to_device(np.zeros(2))
+    d[:] = (3, 4)
+    assert d.copy_to_host().tolist() == [3, 4]
+    d[:1] = [5]
+    assert d.copy_to_host().tolist() == [5, 4]
 
 
 def test_views_share_memory():

@@ -15,8 +15,6 @@ from simt.numba.core.errors import TypingError
 from simt.numba.cuda import libdevice
 from simt.numba.cuda.cudadrv.driver import CudaAPIError
 from simt.numba.cuda.random import (
-    _jumped,
-    _seeded,
     create_xoroshiro128p_states,
     xoroshiro128p_normal_float64,
     xoroshiro128p_uniform_float32,
@@ -425,6 +423,36 @@ def test_threads_launch_at_once():
     for t in threads:
         t.join()
     assert all((a == 50).all() for a in arrays)
+
+
+# xoroshiro128+ as its authors write it, on states of 128 bits
+
+
+def _seeded(seed):
+    mask = (1 << 64) - 1
+    z = (seed + 0x9E3779B97F4A7C15) & mask
+    z = ((z ^ z >> 30) * 0xBF58476D1CE4E5B9) & mask
+    z = ((z ^ z >> 27) * 0x94D049BB133111EB) & mask
+    z ^= z >> 31
+    return z | z << 64
+
+
+def _step(state):
+    mask = (1 << 64) - 1
+    s0, s1 = state & mask, state >> 64
+    s1 ^= s0
+    low = ((s0 << 55 | s0 >> 9) ^ s1 ^ s1 << 14) & mask
+    return low | ((s1 << 36 | s1 >> 28) & mask) << 64
+
+
+def _jumped(state):
+    """2**64 steps ahead."""
+    result = 0
+    for b in range(128):
+        if 0xD86B048B86AA9922_BEAC0467EBA5FACB >> b & 1:
+            result ^= state
+        state = _step(state)
+    return result
 
 
 def test_random_numbers():

@@ -285,6 +285,10 @@ def test_device_arrays_of_records():
     assert (cuda.device_array(3, PACKED).dtype) == PACKED
     d[1] = a[0]
     assert (d.copy_to_host()[1] == a[0]).all()
+    pairs = cuda.to_device(np.zeros(4, INNER))
+    pairs[1] = (2, 3.5)
+    pairs[2:] = [(4, 5), (6, 7)]
+    assert pairs.copy_to_host().tolist() == [(0, 0), (2, 3.5), (4, 5), (6, 7)]
     assert (d.view(np.uint8).shape) == (4, 6 * PARTICLE.itemsize)
     assert d.__cuda_array_interface__["typestr"] == f"|V{PARTICLE.itemsize}"
     with pytest.raises(TypeError, match="incompatible dtype"):

@@ -7,10 +7,10 @@ states: an array of xoroshiro128p_dtype, made by create_xoroshiro128p_states. Ge
 import math
 
 from ..core.types import float32, float64, from_dtype, uint32, uint64
-from .api import to_device
+from . import _intrinsics as cuda
+from .api import device_array, device_array_like, to_device
+from .dispatcher import jit
 
-_MASK = (1 << 64) - 1
-_JUMP = 0xD86B048B86AA9922_BEAC0467EBA5FACB  # the polynomial of 2**64 steps
 _TWO_PI = 2 * math.pi
 
 # --- in kernels ---
@@ -80,54 +80,56 @@ def xoroshiro128p_normal_float64(states, index):
     return math.sqrt(float64(-2.0) * math.log(u1)) * math.cos(_TWO_PI * u2)
 
 
-# --- on the host; while states are made, a state is a number of 128 bits, s0 in the low half ---
+# --- on the host. 2**64 steps are a linear map of a state's 128 bits: it is kept as the 128 states
+# that it makes of the single bits, so that generator i is found in log2(i) rounds.
 
 
-def _seeded(seed):
-    """The state that SplitMix64 makes of a seed."""
-    z = (seed + 0x9E3779B97F4A7C15) & _MASK
-    z = ((z ^ z >> 30) * 0xBF58476D1CE4E5B9) & _MASK
-    z = ((z ^ z >> 27) * 0x94D049BB133111EB) & _MASK
-    z ^= z >> 31
-    return z | z << 64
+@jit
+def _jump_each(states):
+    xoroshiro128p_jump(states, cuda.grid(1))
 
 
-def _step(state):
-    s0, s1 = state & _MASK, state >> 64
-    s1 ^= s0
-    low = ((s0 << 55 | s0 >> 9) ^ s1 ^ s1 << 14) & _MASK
-    return low | ((s1 << 36 | s1 >> 28) & _MASK) << 64
+@jit
+def _apply(columns, states, out, at):
+    """out[at + i]: the linear map on states[i]."""
+    i = cuda.grid(1)
+    if i < min(states.size, out.size - at):
+        s0, s1 = states[i]["s0"], states[i]["s1"]
+        r0 = r1 = uint64(0)
+        for b in range(64):
+            low, high = columns[b], columns[b + 64]
+            take = uint64(0) - (s0 >> uint64(b) & uint64(1))
+            also = uint64(0) - (s1 >> uint64(b) & uint64(1))
+            r0 ^= take & low["s0"] ^ also & high["s0"]
+            r1 ^= take & low["s1"] ^ also & high["s1"]
+        out[at + i] = (r0, r1)
 
 
-def _jumped(state):
-    """2**64 steps ahead."""
-    result = 0
-    for b in range(128):
-        if _JUMP >> b & 1:
-            result ^= state
-        state = _step(state)
-    return result
-
-
-def _apply(columns, states):
-    """A linear map, given by its value for each of the 128 bits, on an array of states."""
+def _jump():
+    """The map of 2**64 steps."""
     import numpy
 
-    out = numpy.zeros_like(states)
-    for b, column in enumerate(columns):
-        bit = states[:, b // 64] >> numpy.uint64(b % 64) & numpy.uint64(1)
-        out ^= (numpy.uint64(0) - bit)[:, None] & column
+    bits = numpy.zeros((2, 64), _dtype())
+    bits["s0"][0] = bits["s1"][1] = numpy.uint64(1) << numpy.arange(64, dtype=numpy.uint64)
+    columns = to_device(bits.reshape(-1))
+    _jump_each[1, 128](columns)
+    return columns
+
+
+def _squared(columns):
+    out = device_array_like(columns)
+    _apply[1, 128](columns, columns, out, 0)
     return out
 
 
-def _power(columns, states, times):
-    """The map applied `times` times, by squaring."""
-    while times:
-        if times & 1:
-            states = _apply(columns, states)
-        columns = _apply(columns, columns)
-        times >>= 1
-    return states
+def _seeded(seed):
+    """The state that SplitMix64 makes of a seed, as one number of 128 bits."""
+    mask = (1 << 64) - 1
+    z = ((seed & mask) + 0x9E3779B97F4A7C15) & mask
+    z = ((z ^ z >> 30) * 0xBF58476D1CE4E5B9) & mask
+    z = ((z ^ z >> 27) * 0x94D049BB133111EB) & mask
+    z ^= z >> 31
+    return z | z << 64
 
 
 def _dtype():
@@ -137,32 +139,30 @@ def _dtype():
     return numpy.dtype([("s0", "u8"), ("s1", "u8")], align=True)
 
 
-def _words(numbers):
-    import numpy
-
-    return numpy.array([(n & _MASK, n >> 64) for n in numbers], numpy.uint64).reshape(-1, 2)
-
-
 def init_xoroshiro128p_states(states, seed, subsequence_start=0, stream=0):
     """Fills a device array of states."""
-    states.copy_to_device(_states(states.shape[0], seed, subsequence_start))
-
-
-def _states(n, seed, subsequence_start):
-    import numpy
-
-    columns = _words(_jumped(1 << b) for b in range(128))  # the jump, which is linear
-    first = _words([_seeded(int(seed) & _MASK)])
-    states = _power(columns, first, int(subsequence_start))
-    while len(states) < n:  # each round doubles: the states so far, jumped as often as there are
-        states = numpy.concatenate([states, _apply(columns, states)])
-        columns = _apply(columns, columns)
-    return states[:n].copy().view(_dtype()).reshape(-1)
+    n, word = states.shape[0], _seeded(int(seed)) >> 64
+    columns, times = _jump(), int(subsequence_start)
+    if n:
+        states[0] = (word, word)
+    first, power = states[:1], columns
+    while n and times:
+        if times & 1:
+            _apply[1, 1](power, first, first, 0)
+        power = _squared(power)
+        times >>= 1
+    have = 1
+    while have < n:  # each round doubles: the states so far, jumped as often as there are
+        _apply[-(-have // 256), 256](columns, states[:have], states, have)
+        columns = _squared(columns)
+        have *= 2
 
 
 def create_xoroshiro128p_states(n, seed, subsequence_start=0, stream=0):
     """A device array of n generators' states."""
-    return to_device(_states(n, seed, subsequence_start))
+    states = device_array(n, _dtype())
+    init_xoroshiro128p_states(states, seed, subsequence_start)
+    return states
 
 
 def __getattr__(name):
