@@ -46,6 +46,9 @@ def test_broadcasting_and_types(dtype):
         assert got.dtype == dtype
         assert (got == a + other).all()
     assert plus(2, a[0, 1]) == 3
+    for x, y in ((1, 2), (0.1, 2), (np.float32(0.5), np.float32(1))):
+        assert plus(x, y) == x + y
+        assert plus(x, y).dtype == np.asarray(x + y).dtype
     assert plus(a[:0], 1).shape == (0, 4)
 
 
@@ -80,6 +83,11 @@ def test_what_does_not_match():
         plus(np.arange(3), 1.5)
     with pytest.raises(TypeError, match="takes 2 arrays, 1 given"):
         plus(1)
+    for wrong in ("x", None, np.zeros(2, "M8[s]")):
+        with pytest.raises(TypeError, match="No matching version"):
+            plus(wrong, 1)
+    with pytest.raises(TypeError, match="out must be an array"):
+        plus(1, 2, 3)
     with pytest.raises(ValueError, match="broadcast"):
         plus(np.arange(3), np.arange(4))
     with pytest.raises(NotImplementedError, match="without signatures is not in simt yet"):

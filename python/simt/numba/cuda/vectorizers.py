@@ -69,9 +69,14 @@ def _is_device(a):
     return api.is_cuda_array(a)
 
 
-def _on_device(arrays):
-    """Arrays of other faces as device arrays."""
-    return [api.as_cuda_array(a) if _is_device(a) else a for a in arrays]
+def _arrays(ufunc, args, out):
+    """The arguments of a call, lists made arrays and arrays of other faces device arrays."""
+    if len(args) != ufunc.nin:
+        raise TypeError(f"{ufunc.__name__} takes {ufunc.nin} arrays, {len(args)} given")
+    if not all(o is None or _is_device(o) or isinstance(o, numpy.ndarray) for o in out):
+        raise TypeError(f"{ufunc.__name__}: out must be an array")
+    args = [numpy.asarray(a) if isinstance(a, list) else a for a in args]
+    return [api.as_cuda_array(a) if _is_device(a) else a for a in args]
 
 
 def _flat(a, shape, dtype):
@@ -118,6 +123,11 @@ class UFunc:
 
     def _loop(self, args):
         """The input dtypes of the first signature that these arguments fit."""
+        if not any(numpy.ndim(a) for a in args):  # numbers only: as NumPy, by their own types
+            own = [numpy.asarray(a).dtype for a in args]
+            for loop in self._loops:
+                if all(map(numpy.can_cast, own, loop)):
+                    return loop
         for loop in self._loops:
             if all(_fits(a, want, self._exact) for a, want in zip(args, loop, strict=True)):
                 return loop
@@ -126,9 +136,7 @@ class UFunc:
     def __call__(self, *args, out=None, stream=0):
         if len(args) == self.nin + 1 and out is None:
             *args, out = args
-        if len(args) != self.nin:
-            raise TypeError(f"{self.__name__} takes {self.nin} arrays, {len(args)} given")
-        args = _on_device(numpy.asarray(a) if isinstance(a, list) else a for a in args)
+        args = _arrays(self, args, (out,))
         loop = self._loop(args)
         shape = numpy.broadcast_shapes(*(tuple(numpy.shape(a)) for a in args))
         device = any(_is_device(a) for a in args)
@@ -179,9 +187,8 @@ def _fits(a, dtype, exact):
     """Whether a may be given to an argument of dtype; of numbers: not 1.5 to an integer."""
     if numpy.ndim(a):
         return a.dtype == dtype or (not exact and numpy.can_cast(a.dtype, dtype))
-    kind = "biufc".index(numpy.asarray(a).dtype.kind) if not _is_device(a) else 0
-    most = {"b": 0, "i": 2, "u": 2, "f": 3, "c": 4}[dtype.kind]
-    return kind <= most
+    kind = (a if _is_device(a) else numpy.asarray(a)).dtype.kind
+    return kind in {"b": "b", "i": "biu", "u": "biu", "f": "biuf", "c": "biufc"}[dtype.kind]
 
 
 def _no_cast(ufunc, args):
@@ -247,10 +254,8 @@ class GUFunc:
     def __call__(self, *args, out=None, stream=0):
         if len(args) == self.nin + self.nout and out is None:
             args, out = args[: self.nin], args[self.nin :]
-        if len(args) != self.nin:
-            raise TypeError(f"{self.__name__} takes {self.nin} arrays, {len(args)} given")
         given = out if isinstance(out, tuple) else (out,) * self.nout
-        args = _on_device(numpy.asarray(a) if isinstance(a, list) else a for a in args)
+        args = _arrays(self, args, given)
         loop = self._loop(args)
         sizes, shape = self._sizes(args)
         count = int(numpy.prod(shape))
