@@ -121,19 +121,29 @@ static py_frame *new_frame(py_ctx *c, const py_function *fn, const py_val *args,
     return f;
 }
 
+static uint32_t count_items(const py_val *v) {
+    if (v->items == NULL) return 0;
+    switch ((py_type_kind)v->type->kind) {
+    case TY_TUPLE:
+    case TY_ZIP: return v->type->count;
+    case TY_RANGE:
+    case TY_SLICE: return 3;
+    case TY_RECORD: return 2;
+    default: return 0;
+    }
+}
+
 /* What typing sees of a value: its type, constants, static shapes. */
 static bool is_same(const py_val *a, const py_val *b) {
     if (!py_type_equal(a->type, b->type) || a->is_const != b->is_const) return false;
     if (a->is_const && !py_constant_equal(&a->value, &b->value)) return false;
     bool a_static = a->origin != NULL && a->origin->is_static,
          b_static = b->origin != NULL && b->origin->is_static;
-    if (a_static != b_static) return false;
-    if (a_static && memcmp(a->origin->shape, b->origin->shape, sizeof a->origin->shape) != 0)
+    if (a_static != b_static ||
+        (a_static && memcmp(a->origin->shape, b->origin->shape, sizeof a->origin->shape) != 0))
         return false;
     if ((a->items == NULL) != (b->items == NULL)) return false;
-    bool is_list = a->type->kind == TY_TUPLE || a->type->kind == TY_ZIP;
-    uint32_t n = a->items == NULL ? 0 : is_list ? a->type->count : 3;
-    for (uint32_t i = 0; i < n; i++)
+    for (uint32_t i = 0; i < count_items(a); i++)
         if (!is_same(&a->items[i], &b->items[i])) return false;
     return true;
 }
