@@ -579,6 +579,10 @@ static PyObject *dlpack(PyObject *self, PyObject *args, PyObject *kwargs) {
     array_unref(a);
     return capsule;
 }
+static PyObject *ipc_handle(PyObject *self, PyObject *unused) {
+    PyErr_SetString(PyExc_OSError, "OS does not support CUDA IPC");
+    return NULL;
+}
 static PyObject *dlpack_device(PyObject *self, PyObject *unused) {
     return Py_BuildValue("(ii)", 1, 0);
 }
@@ -601,6 +605,7 @@ PyMethodDef kernel_device_methods[] = {
     {"is_c_contiguous", is_c_contiguous, METH_NOARGS, NULL},
     {"is_f_contiguous", is_f_contiguous, METH_NOARGS, NULL},
     {"bind", bind_stream, METH_O, NULL},
+    {"get_ipc_handle", ipc_handle, METH_NOARGS, NULL},
     VARIABLE("__array__", as_numpy),
     VARIABLE("__dlpack__", dlpack),
     {"__dlpack_device__", dlpack_device, METH_NOARGS, NULL},

@@ -542,10 +542,18 @@ static simt_status attribute_of_intrinsic(kernel_host *h, const py_entity *of, c
     return out->name ? SIMT_OK : status_fail(SIMT_ERR_MEMORY, "out of memory");
 }
 
+/* Members of enumerations have a value. */
+static bool is_member_value(const py_entity *of, const char *name) {
+    if (of->kind != PY_ENTITY_OBJECT || !of->handle || strcmp(name, "value") != 0) return false;
+    PyObject *members = attribute_or_null((PyObject *)Py_TYPE(of->handle), "__members__");
+    Py_XDECREF(members);
+    return members != NULL;
+}
+
 static simt_status host_attribute(void *context, const py_entity *of, const char *name,
                                   py_entity *out) {
     if (of->kind == PY_ENTITY_INTRINSIC) return attribute_of_intrinsic(context, of, name, out);
-    if (of->kind != PY_ENTITY_MODULE)
+    if (of->kind != PY_ENTITY_MODULE && !is_member_value(of, name))
         return status_fail(SIMT_ERR_TYPING, "%s has no attribute '%s' in a kernel%s",
                            of->name ? of->name : "a constant", name,
                            of->name && strstr(of->name, "(an object of type")

@@ -1,6 +1,8 @@
 """Programs as users of Numba's CUDA documentation write them, against NumPy."""
 
 import math
+import operator
+from enum import Enum, IntEnum
 
 import numpy as np
 import pytest
@@ -156,3 +158,43 @@ def test_bodies_as_records_and_vectors():
     device = cuda.to_device(bodies)
     kick[4, 32](device, np.float32(0.5))
     np.testing.assert_allclose(device.copy_to_host()["v"], force.sum(1) * 0.5, rtol=1e-3, atol=1e-3)
+
+
+class Colour(Enum):
+    RED = 1
+    BLUE = 2.5
+
+
+class Bits(IntEnum):
+    LOW = 1
+    HIGH = 8
+
+
+@cuda.jit
+def constants(out, bit):
+    colour = Colour.RED
+    out[0] = colour == Colour.RED and colour is not Colour.BLUE
+    out[1] = Colour.BLUE.value
+    out[2] = Bits.HIGH | bit
+    out[3] = bit == Bits.LOW
+
+
+@cuda.jit
+def operators(x, y, out):
+    out[0] = operator.iadd(x, y) + operator.neg(x)
+    out[1] = operator.itruediv(x, y)
+    out[2] = operator.invert(operator.ixor(x, y))
+    out[3] = operator.not_(x)
+
+
+def test_enumerations_and_operators():
+    out = np.zeros(4)
+    constants[1, 1](out, Bits.LOW)
+    assert out.tolist() == [1, 2.5, 9, 1]
+    operators[1, 1](7, 4, out)
+    assert out.tolist() == [4, 1.75, ~3, 0]
+
+
+def test_device_memory_is_not_shared_with_other_processes():
+    with pytest.raises(OSError, match="IPC"):
+        cuda.to_device(np.zeros(2)).get_ipc_handle()

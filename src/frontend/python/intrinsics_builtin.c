@@ -173,6 +173,11 @@ bool builtin_binary(py_ctx *c, py_call *x, py_val *out) {
     return py_binary(c, x->node, (py_operator)x->extra, &x->args[0], &x->args[1], out);
 }
 
+bool builtin_unary(py_ctx *c, py_call *x, py_val *out) {
+    if (!py_check_arguments(c, x, 1, 1, "")) return false;
+    return py_unary(c, x->node, (py_operator)x->extra, &x->args[0], out);
+}
+
 static bool is_iterable(const py_val *v) {
     py_type_kind k = v->type->kind;
     return (k == TY_ARRAY && v->type->ndim > 0) || k == TY_TUPLE || k == TY_RANGE || k == TY_ZIP;
