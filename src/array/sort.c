@@ -17,6 +17,7 @@ enum {
     DIGIT = 256,
     GATHER = 32, /* elements held at least where only the first few are wanted */
     STRIP = 512, /* whose keys are made at once then, */
+    TILE = 32,   /* elements of a row that change between rows and lanes at once */
     BLOCK = 64   /* and looked at at once */
 };
 
@@ -137,10 +138,14 @@ typedef struct sort_room {
     char *raw, *keys, *sorted, *other; /* see sort_rows */
 } sort_room;
 
+static size_t least(size_t a, size_t b) { return a < b ? a : b; }
+
 #define LANE(r, i) [(i)*SORT_LANES + (r)]
-#define EACH_ELEMENT                  \
-    for (size_t r = 0; r < rows; r++) \
-        for (size_t i = 0; i < n; i++)
+/* In blocks, so that the lines of both sides stay in the cache. */
+#define EACH_ELEMENT                              \
+    for (size_t tile = 0; tile < n; tile += TILE) \
+        for (size_t r = 0; r < rows; r++)         \
+            for (size_t i = tile; i < least(n, tile + TILE); i++)
 #define EACH_POSITION(position)                                        \
     for (size_t r = 0; r < rows; r++) {                                \
         char *to = walk_row_out(s->c, &s->rows, (int64_t)(first + r)); \
