@@ -2,6 +2,8 @@
 #include "array/internal.h"
 
 static const call_function table[ARRAY_OP_COUNT] = {
+    [OP_COPY] = call_copy,
+    [OP_CAST] = call_copy,
     [OP_SUM] = call_reduce_rows,
     [OP_MAX] = call_reduce_rows,
     [OP_MIN] = call_reduce_rows,

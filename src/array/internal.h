@@ -135,6 +135,7 @@ call_function call_find(array_op op);  /* NULL: no such step */
 double call_cost(const graph_node *n); /* rough ns */
 
 #define CALL_DECLARE(name) simt_status name(const call_args *c)
+CALL_DECLARE(call_copy); /* also of a cast to the same type */
 CALL_DECLARE(call_matmul);
 CALL_DECLARE(call_index_get); /* also take */
 CALL_DECLARE(call_index_put);

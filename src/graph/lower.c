@@ -15,6 +15,8 @@
 #define BLOCK_THREADS  1024
 #define LONG_SIZE      (1 << 18)
 #define TURNED_THREADS 256
+#define ACROSS_SIZE    (1 << 13) /* elements, and of an axis, that a copy by tiles pays for */
+#define ACROSS_LEAST   16
 #define TILED_INNER    96 /* inner dimensions of at least this length are tiled */
 
 ir_value *lower_i64(ir_builder *b, int64_t value) { return ir_const_int(b, IR_I64, value); }
@@ -426,6 +428,21 @@ static simt_status lower_calls(graph_planning *g, const graph_group *group) {
     return SIMT_OK;
 }
 
+/* A copy into dense memory of what is dense along another axis. */
+static bool copies_across(const graph_planning *g, const graph_group *group) {
+    const graph_node *n = &g->plan->nodes[group->nodes[0]];
+    const graph_view *v = &n->in[0];
+    if (group->nnodes > 1 || (n->op != OP_COPY && n->op != OP_CAST) || n->scalar[0] >= 0 ||
+        v->dt != n->out.dt || group->size < ACROSS_SIZE || !graph_view_contiguous(&n->out))
+        return false;
+    int64_t size = (int64_t)dtype_bytes(v->dt);
+    int inner = v->ndim - 1, dense = 0;
+    while (inner > 0 && v->shape[inner] == 1) inner--;
+    if (v->shape[inner] < ACROSS_LEAST || v->strides[inner] == size) return false;
+    while (dense < inner && (v->strides[dense] != size || v->shape[dense] < ACROSS_LEAST)) dense++;
+    return dense < inner;
+}
+
 /* Nothing but reductions of rows that are in memory. */
 static bool reduces_rows(const graph_planning *g, const graph_group *group) {
     int64_t length;
@@ -438,7 +455,8 @@ static bool reduces_rows(const graph_planning *g, const graph_group *group) {
 }
 
 simt_status lower_group(graph_planning *g, const graph_group *group) {
-    if (group->kind == OP_KIND_CALL || reduces_rows(g, group)) return lower_calls(g, group);
+    if (group->kind == OP_KIND_CALL || reduces_rows(g, group) || copies_across(g, group))
+        return lower_calls(g, group);
     bool has_work = group->size > 0 || group->kind == OP_KIND_RED;
     if (!has_work) return SIMT_OK; /* nothing to compute; buffers have no bytes */
     arena scratch;

@@ -1,5 +1,7 @@
 """Quick ways of indexing, masks, cumsum and short reductions against NumPy."""
 
+import itertools
+
 import numpy as np
 import pytest
 import simt.cupy as cp
@@ -79,3 +81,19 @@ def test_rows_about_the_short_length(n):
     for half in (64, 32, 16, 8, 4, 2, 1):
         p[:half] += p[half : 2 * half]
     assert x.sum(axis=1).get()[0] == p[0]
+
+
+@pytest.mark.parametrize("dtype", ["u1", "f2", "f4", "f8"])
+@pytest.mark.parametrize("shape", [(200, 77), (2100, 3200), (33, 17, 90), (4, 30, 5, 70)])
+def test_copies_of_what_lies_across(shape, dtype):
+    """Copies by tiles, past the caches where they are long: whole tiles, edges, other strides."""
+    a = np.random.default_rng(len(shape)).integers(0, 200, shape).astype(dtype)
+    x = cp.asarray(a)
+    for axes in itertools.permutations(range(len(shape))):
+        turned, want = x.transpose(axes), a.transpose(axes)
+        np.testing.assert_array_equal(turned.copy().get(), want)
+        np.testing.assert_array_equal(turned.get(), want)
+        np.testing.assert_array_equal(turned[::-1, ::2].copy().get(), want[::-1, ::2])
+        into = cp.zeros(want.shape, dtype=dtype)
+        into[1:] = turned[1:]
+        np.testing.assert_array_equal(into.get()[1:], want[1:])
