@@ -267,7 +267,7 @@ static void carried(parsing *p, uint32_t first) {
 
 static ir_inst *construct(parsing *p, ir_builder *b, ir_op op, const ir_type *results,
                           unsigned nresults, int depth) {
-    if (depth > IR_MOST_DEPTH) fail(p, "nested too deeply");
+    if (depth >= IR_MOST_DEPTH) fail(p, "nested too deeply");
     expect(p, "@");
     const char *start = p->at;
     if (decimal(p) != p->nconstructs) fail_at(p, start, "constructs are numbered in order");
