@@ -44,8 +44,10 @@ static bool unsupported(const walk *w, PyObject *o, const char *more) {
 }
 
 static bool too_many(const walk *w) {
-    PyErr_Format(PyExc_TypeError, "kernel %s: the arguments are too many (at most %d arrays)",
-                 w->names->kernel, MAX_LAUNCH_ARRAYS);
+    PyErr_Format(PyExc_TypeError,
+                 "kernel %s: the arguments are too many (at most %d arrays, and %d bytes for their "
+                 "types with all names of fields)",
+                 w->names->kernel, MAX_LAUNCH_ARRAYS, MAX_SIGNATURE_BYTES);
     return false;
 }
 

@@ -253,6 +253,25 @@ def test_fields_that_kernels_have_not():
             cuda.jit(unknown_field)[1, 1](a)
 
 
+def deeper(depth):
+    return np.dtype([("n", deeper(depth - 1) if depth else "f4")])
+
+
+@pytest.mark.parametrize(
+    "dtype, text",
+    [
+        ([(f"field{k}", "f8") for k in range(300)], "bytes for their types"),
+        ([("a", "f4", (1,) * 9)], "field 'a' has 9 dimensions: kernels have at most 8"),
+        ([("y", "f4", (1,) * 8)], "an array of 1 dimensions with a field 'y' of 8: at most 8"),
+        (deeper(20), "nested more than 15 deep"),
+        ([], r"record\(\), 1d, C\) has no field 'y'"),
+    ],
+)
+def test_records_that_are_too_much(dtype, text):
+    with pytest.raises(TypeError, match=text):
+        cuda.jit(unknown_column)[1, 1](np.zeros(2, dtype))
+
+
 def test_types():
     record = from_dtype(NESTED)
     assert isinstance(record, types.Record) and record.dtype == NESTED

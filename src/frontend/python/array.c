@@ -79,8 +79,10 @@ bool py_array_attribute(py_ctx *c, const py_node *at, const py_val *of, const ch
         *e = (py_entity){
             .kind = PY_ENTITY_TYPE, .type = of->type->scalar, .record = of->type->record};
         *out = py_val_entity(c, e);
+    } else if (of->type->record != NULL) {
+        return py_array_field(c, at, of, name, out);
     } else {
-        *found = of->type->record != NULL && py_array_field(c, of, name, out);
+        *found = false;
     }
     return true;
 }

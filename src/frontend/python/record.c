@@ -122,11 +122,15 @@ static const py_field *find_field(const py_record *r, const char *name) {
     return NULL;
 }
 
-bool py_array_field(py_ctx *c, const py_val *of, const char *name, py_val *out) {
+bool py_array_field(py_ctx *c, const py_node *at, const py_val *of, const char *name, py_val *out) {
     const py_type *t = of->type;
     const py_field *f = find_field(t->record, name);
     ir_value *sizes[2 * PY_MAX_NDIM], *strides[2 * PY_MAX_NDIM];
-    if (f == NULL || t->ndim + f->ndim > PY_MAX_NDIM) return false;
+    if (f == NULL) return py_fail(c, at, "%s has no field '%s'", py_type_text(c, t), name);
+    if (t->ndim + f->ndim > PY_MAX_NDIM)
+        return py_fail(c, at,
+                       "an array of %u dimensions with a field '%s' of %d: at most %d in all",
+                       t->ndim, name, f->ndim, PY_MAX_NDIM);
     for (int i = 0; i < t->ndim; i++) {
         sizes[i] = py_array_size(of, i);
         strides[i] = py_array_stride(of, i);
@@ -148,23 +152,18 @@ bool py_array_field(py_ctx *c, const py_val *of, const char *name, py_val *out) 
     return true;
 }
 
-static bool no_field(py_ctx *c, const py_node *at, const py_val *array, const char *name) {
-    return py_fail(c, at, "%s has no field '%s'", py_type_text(c, array->type), name);
-}
-
 bool py_record_get(py_ctx *c, const py_node *at, const py_val *r, const char *name, py_val *out) {
     py_val array, index, column;
     take(c, r, &array, &index);
-    return py_array_field(c, &array, name, &column) ? py_get_item(c, at, &column, &index, out)
-                                                    : no_field(c, at, &array, name);
+    return py_array_field(c, at, &array, name, &column) && py_get_item(c, at, &column, &index, out);
 }
 
 bool py_record_set(py_ctx *c, const py_node *at, const py_val *r, const char *name,
                    const py_val *value) {
     py_val array, index, column;
     take(c, r, &array, &index);
-    return py_array_field(c, &array, name, &column) ? py_set_item(c, at, &column, &index, value)
-                                                    : no_field(c, at, &array, name);
+    return py_array_field(c, at, &array, name, &column) &&
+           py_set_item(c, at, &column, &index, value);
 }
 
 bool py_record_assign(py_ctx *c, const py_node *at, const py_val *r, const py_val *value) {

@@ -378,10 +378,8 @@ bool py_get_item(py_ctx *c, const py_node *at, const py_val *of, const py_val *i
     if (of->type->kind != TY_ARRAY)
         return py_fail(c, at, "%s has no elements to index%s", py_type_text(c, of->type),
                        py_advice(c, of->type));
-    if (of->type->record != NULL && is_name(index)) {
-        if (py_array_field(c, of, index->value.text, out)) return true;
-        return py_fail(c, at, "%s has no field '%s'", py_type_text(c, of->type), index->value.text);
-    }
+    if (of->type->record != NULL && is_name(index))
+        return py_array_field(c, at, of, index->value.text, out);
     if (!take_apart(c, at, of, index, &p)) return false;
     if (p.all_integers && p.n == of->type->ndim) {
         if (of->type->record == NULL) return get_element(c, at, of, &p, out);

@@ -90,7 +90,8 @@ ir_type py_type_slot(const py_type *t, uint32_t i) {
 static void print_element(strbuf *b, const py_type *t) {
     strbuf_puts(b, t->record != NULL ? "record(" : py_scalar_name(t->scalar));
     for (uint32_t i = 0; t->record != NULL && i < t->record->count; i++)
-        strbuf_printf(b, "%s%s", t->record->fields[i].name, i + 1 < t->record->count ? ", " : ")");
+        strbuf_printf(b, "%s%s", i > 0 ? ", " : "", t->record->fields[i].name);
+    if (t->record != NULL) strbuf_puts(b, ")");
 }
 
 static void print_type(strbuf *b, const py_type *t) {

@@ -320,8 +320,8 @@ static inline ir_value *py_array_stride(const py_val *a, int axis) {
 /* ---- record.c ---- */
 bool py_record_equal(const py_record *a, const py_record *b);
 py_val py_val_record(py_ctx *c, const py_val *array, const py_val *index, uint32_t n);
-/* The array of one field of the records; false: no such field. */
-bool py_array_field(py_ctx *c, const py_val *of, const char *name, py_val *out);
+/* The array of one field of the records. */
+bool py_array_field(py_ctx *c, const py_node *at, const py_val *of, const char *name, py_val *out);
 bool py_record_get(py_ctx *c, const py_node *at, const py_val *r, const char *name, py_val *out);
 bool py_record_set(py_ctx *c, const py_node *at, const py_val *r, const char *name,
                    const py_val *value);

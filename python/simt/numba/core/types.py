@@ -329,16 +329,20 @@ def _read(s, at):
 # Descriptions of records: see src/frontend/python/frontend.h.
 
 
-def record_text(dtype):
+def record_text(dtype, depth=0):
     """The description of a structured NumPy dtype."""
+    if depth > 14:
+        raise TypeError(f"records nested more than {depth} deep: kernels do not take them")
     out = dtype.itemsize.to_bytes(4, "little") + len(dtype.names).to_bytes(2, "little")
     for name in dtype.names:
         field, offset = dtype.fields[name][:2]
         base, shape = field.subdtype or (field, ())
+        if len(shape) > 8:
+            raise TypeError(f"field '{name}' has {len(shape)} dimensions: kernels have at most 8")
         out += name.encode() + b"\0" + offset.to_bytes(4, "little") + bytes((len(shape),))
         out += b"".join(n.to_bytes(4, "little") for n in shape)
         if base.names:
-            out += b"R" + record_text(base)
+            out += b"R" + record_text(base, depth + 1)
         else:
             scalar = _scalar_of(base)
             if scalar is None:
