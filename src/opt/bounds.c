@@ -165,6 +165,49 @@ static term term_of(proving *p, const ir_value *v) {
 
 static const term zero = {NULL, 0};
 
+/* ---- outcomes ---- */
+
+static bool is_compare(const ir_inst *in) {
+    return in->op >= IR_EQ && in->op <= IR_LE_U && in->args[0]->type != IR_I1;
+}
+
+/* Of a compare: 1, 0, or -1: not known. */
+static int outcome_of(proving *p, const ir_inst *in) {
+    term a = term_of(p, in->args[0]), b = term_of(p, in->args[1]);
+    bool equality = in->op == IR_EQ || in->op == IR_NE;
+    if (equality) {
+        bool apart = term_below(p, a, b, -1) || term_below(p, b, a, -1);
+        if (apart) return in->op == IR_NE;
+        bool same = term_below(p, a, b, 0) && term_below(p, b, a, 0);
+        return same ? in->op == IR_EQ : -1;
+    }
+    if (in->op == IR_LT_U || in->op == IR_LE_U) {
+        bool a_counts = term_below(p, zero, a, 0), b_counts = term_below(p, zero, b, 0);
+        if (a_counts !=
+            b_counts) { /* one of them is 2**63 or more, if the other is known negative */
+            const term *other = a_counts ? &b : &a;
+            return term_below(p, *other, zero, -1) ? a_counts : -1;
+        }
+        if (!a_counts) return -1;
+    }
+    int strict = in->op == IR_LT_S || in->op == IR_LT_U ? -1 : 0;
+    if (term_below(p, a, b, strict)) return 1;
+    return term_below(p, b, a, -1 - strict) ? 0 : -1;
+}
+
+/* Of a condition. */
+static int known_of(proving *p, const ir_value *v) {
+    const ir_inst *in = v->inst;
+    if (in == NULL) return -1;
+    if (in->op == IR_CONST) return in->imm != 0;
+    if (in->op == IR_AND || in->op == IR_OR) {
+        int decisive = in->op == IR_OR, a = known_of(p, in->args[0]), b = known_of(p, in->args[1]);
+        if (a == decisive || b == decisive) return decisive;
+        return a < 0 || b < 0 ? -1 : !decisive;
+    }
+    return is_compare(in) ? outcome_of(p, in) : -1;
+}
+
 /* ---- facts ---- */
 
 static void add_fact(proving *p, term a, term b, wide c) { /* a <= b + c */
@@ -192,8 +235,11 @@ static void assume(proving *p, const ir_value *condition, bool holds) {
     if (in->op == (holds ? IR_AND : IR_OR)) {
         assume(p, in->args[0], holds);
         assume(p, in->args[1], holds);
+    } else if (in->op == IR_AND || in->op == IR_OR) { /* one side, where it is not the other */
+        for (int i = 0; i < 2; i++)
+            if (known_of(p, in->args[i]) == !holds) assume(p, in->args[1 - i], holds);
     }
-    if (in->op < IR_EQ || in->op > IR_LE_U || in->args[0]->type == IR_I1) return;
+    if (!is_compare(in)) return;
     term a = term_of(p, in->args[0]), b = term_of(p, in->args[1]);
     switch (in->op) {
     case IR_EQ:
@@ -218,30 +264,6 @@ static void assume(proving *p, const ir_value *condition, bool holds) {
 
 /* ---- decisions ---- */
 
-/* 1, 0, or -1: not known */
-static int outcome_of(proving *p, const ir_inst *in) {
-    term a = term_of(p, in->args[0]), b = term_of(p, in->args[1]);
-    bool equality = in->op == IR_EQ || in->op == IR_NE;
-    if (equality) {
-        bool apart = term_below(p, a, b, -1) || term_below(p, b, a, -1);
-        if (apart) return in->op == IR_NE;
-        bool same = term_below(p, a, b, 0) && term_below(p, b, a, 0);
-        return same ? in->op == IR_EQ : -1;
-    }
-    if (in->op == IR_LT_U || in->op == IR_LE_U) {
-        bool a_counts = term_below(p, zero, a, 0), b_counts = term_below(p, zero, b, 0);
-        if (a_counts !=
-            b_counts) { /* one of them is 2**63 or more, if the other is known negative */
-            const term *other = a_counts ? &b : &a;
-            return term_below(p, *other, zero, -1) ? a_counts : -1;
-        }
-        if (!a_counts) return -1;
-    }
-    int strict = in->op == IR_LT_S || in->op == IR_LT_U ? -1 : 0;
-    if (term_below(p, a, b, strict)) return 1;
-    return term_below(p, b, a, -1 - strict) ? 0 : -1;
-}
-
 static void become_constant(ir_inst *in, uint64_t bits) {
     in->op = IR_CONST;
     in->nargs = 0;
@@ -249,8 +271,7 @@ static void become_constant(ir_inst *in, uint64_t bits) {
 }
 
 static void decide(proving *p, ir_inst *in) {
-    bool compares = in->op >= IR_EQ && in->op <= IR_LE_U && in->args[0]->type != IR_I1;
-    if (compares) {
+    if (is_compare(in)) {
         int outcome = outcome_of(p, in);
         if (outcome >= 0) become_constant(in, (uint64_t)outcome);
     } else if (in->op == IR_SELECT && opt_is_const(in->args[0])) { /* on what was just decided */

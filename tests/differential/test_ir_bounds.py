@@ -224,6 +224,14 @@ return"""
         ("%8: i1 = eq %5, %1", "%19: i1 = le.s %1, %5", 1),
         ("%8: i1 = lt.s %5, %1", "%9: i64 = rem.s %2, %1\n%19: i1 = lt.s %9, %1", 1),
         ("%8: i1 = lt.s %5, %1", "%9: i64 = min.s %2, %7\n%19: i1 = lt.s %9, %1", 1),
+        (  # of a range with a step that is positive
+            "%9: i64 = add %5, %6\n%10: i64 = const 0\n"
+            "%11: i1 = lt.s %10, %9\n%12: i1 = lt.s %2, %1\n%13: i1 = and %11, %12\n"
+            "%14: i1 = lt.s %9, %10\n%15: i1 = lt.s %1, %2\n%16: i1 = and %14, %15\n"
+            "%8: i1 = or %13, %16",
+            "%19: i1 = lt.s %2, %1",
+            1,
+        ),
     ],
 )
 def test_what_is_decided(first, inside, count):

@@ -219,7 +219,8 @@ static void emit_load(vm_emitter *e, const ir_inst *in) {
     x->imm = kind == VM_LOAD_ROWS ? vm_new_rows(e, address) : address->stride;
     x->size = vm_log2_bytes(in->results[0].type);
     x->c = IR_MEM_ORDER(in->imm);
-    if (kind == VM_LOAD_FORWARD) x->b = v->entry;
+    bool streams = address->stride == (int64_t)ir_type_bytes(in->results[0].type);
+    if (e->weight > 1 && streams) x->target = vm_new_cell(e);
     vm_add_cost(e, kind == VM_LOAD_GATHER ? 500 : 30, kind != VM_LOAD_SCALAR);
     vm_widen(e, &in->results[0]);
 }

@@ -59,6 +59,19 @@ static void store_lanes(const vm_code *c, const vm_gang *g, unsigned size, char 
                                            value + ((size_t)begin << size), mask, n - begin);
 }
 
+/* Loads of a loop that leave out much memory from round to round (strides of a grid) meet no prefetcher:
+ * asks for what the next round will read. The cell has the address of the round before, or anything. */
+static inline void look_ahead(const vm_gang *g, const vm_inst *in, const char *from) {
+    enum { NEAR = 4096 };
+    char **before = (char **)g->entry[in->target];
+    uintptr_t step = (uintptr_t)from - (uintptr_t)*before,
+              bytes = (uintptr_t)g->now.top << in->size;
+    *before = (char *)from;
+    if (step + NEAR <= 2 * NEAR || bytes > NEAR) return;
+    for (uintptr_t at = 0; at < bytes; at += 64)
+        __builtin_prefetch((const void *)((uintptr_t)from + step + at));
+}
+
 static void load_rows(const vm_code *c, vm_gang *g, const vm_inst *in) {
     vm_row_walk w = walk_rows(c, g, c->rows[in->imm].step);
     const char *base = *(char **)g->entry[in->a];
@@ -108,6 +121,7 @@ static void iota_rows(const vm_code *c, vm_gang *g, const vm_inst *in) {
 
 static void load_forward(const vm_code *c, vm_gang *g, const vm_inst *in) {
     char *from = *(char **)g->entry[in->a];
+    if (in->target != 0) look_ahead(g, in, from);
     if (all_on(&g->now)) {
         g->entry[in->dst] = from;
         return;
@@ -261,6 +275,7 @@ vm_stop vm_gang_run(const vm_code *c, vm_frame *f, vm_gang *g, int64_t *budget, 
         case VM_COPY_SPLAT: copy_lanes(c, g, in, true); break;
         case VM_LOAD_SCALAR: load_scalar(entry[in->dst], AS(void *, in->a), in->size, in->c); break;
         case VM_LOAD_LINEAR:
+            if (in->target != 0) look_ahead(g, in, AS(char *, in->a));
             load_lanes(c, g, in->size, entry[in->dst], AS(char *, in->a), in->imm);
             break;
         case VM_LOAD_ROWS: load_rows(c, g, in); break;
