@@ -14,8 +14,9 @@ typedef struct finder {
     const char *text; /* of the whole file */
     size_t bytes;
     bool lambda;
-    bool
-        apart; /* the statement was compiled by itself, as IPython does: the imports do not count */
+    /* Which import statements of the text count: those of functions do not, but lines do not tell whether
+     * they are in one; none where a statement was compiled by itself, as IPython does. */
+    enum { IMPORTS_ALL, IMPORTS_AT_MARGIN, IMPORTS_NONE } which;
     PyObject *imports,
         *class; /* made when first needed: import_line, mangling_class (None: none) */
 } finder;
@@ -135,6 +136,7 @@ static PyObject *imported_words(const finder *f) {
     for (const char *p = f->text; set && p < end; p = kernel_next_line(p, end)) {
         const char *word = p + kernel_indentation(p), *stop = kernel_next_line(p, end);
         bool import = strncmp(word, "import ", 7) == 0 || strncmp(word, "from ", 5) == 0;
+        if (import && word > p && f->which == IMPORTS_AT_MARGIN) continue;
         if (!import && !open) continue;
         if (!add_words(word, stop, set)) Py_CLEAR(set);
         if (import) open = memchr(word, '(', (size_t)(stop - word));
@@ -169,7 +171,7 @@ static PyObject *join(const char *head, PyObject *names, const char *tail) {
 /* A first line that imports what the function uses of the file's imports: CPython compiles a call of an
  * imported module's function in another way than a method call. */
 static PyObject *import_line(finder *f) {
-    if (f->apart) return PyUnicode_FromString("\n");
+    if (f->which == IMPORTS_NONE) return PyUnicode_FromString("\n");
     if (f->imports) return Py_NewRef(f->imports);
     PyObject *words = imported_words(f), *names = words ? PyList_New(0) : NULL;
     if (names && add_imported(f->code, words, names))
@@ -220,14 +222,15 @@ static PyObject *mangling_class(const finder *f) {
 }
 
 /* The imports; then, when `nested`, "def _(x, y):\n" with the free variables of the code, so that they
- * are such in what is put inside; the class, if it matters. What follows is indented by two or, when it
- * was in no function, one. */
+ * are such in what is put inside, or "if 1:\n", so that the function's own name is global; the class, if it
+ * matters. What follows is indented by two or, when it was in no function, one. */
 static PyObject *preamble(finder *f, bool nested) {
     if (!f->class && !(f->class = mangling_class(f))) return NULL;
     PyObject *text = import_line(f), *names = PyCode_GetFreevars(f->code);
-    bool in_class = f->class != Py_None, in_def = nested && (!in_class || PyTuple_GET_SIZE(names));
+    bool closure = names && PyTuple_GET_SIZE(names) > 0, in_class = f->class != Py_None;
+    bool in_def = nested && (closure || !in_class);
     if (text && names && in_def) {
-        PyObject *head = join("def _(", names, "):\n");
+        PyObject *head = closure ? join("def _(", names, "):\n") : PyUnicode_FromString("if 1:\n");
         Py_SETREF(text, head ? PyUnicode_Concat(text, head) : NULL);
         Py_XDECREF(head);
     }
@@ -436,9 +439,9 @@ int kernel_code_find(PyObject *text, PyCodeObject *code, kernel_found *out) {
     }
     f.bytes = (size_t)bytes;
     if (code->co_firstlineno < 1) return 0;
-    int status = find_in_part(&f, out);
-    if (status == 0) {
-        f.apart = true;
+    int status = 0;
+    for (f.which = IMPORTS_ALL; status == 0 && f.which <= IMPORTS_NONE; f.which++) {
+        Py_CLEAR(f.imports);
         status = find_in_part(&f, out);
     }
     if (status == 0) status = find_in(&f, Py_NewRef(text), 0, out);

@@ -90,6 +90,9 @@ DEFS = {
     "private names": "class A:\n    def f(x, __y=1):\n        return x + __y + __z\nf = A.f",
     "private names of a closure": "def g():\n  class A:\n    def f(x):\n      return x + __y + k\n"
     "  k = 1\n  return A\nf = g().f",
+    "its own name": "def f(x): pass\nclass A:\n    def f(x):\n        return f(x)\nf = A.f",
+    "imports of others": "import math\ndef g():\n    import types\ndef f(x):\n"
+    "    return math.sin(x) + types.sin(x)",
     "form feed": "\x0cdef f(x):\n    return x\n\x0c",
     "tabs": "if 1:\n\tdef f(x):\n\t\tif x:\n\t\t\treturn x\n\t\treturn 1",
     "one line": "def f(x): return x",
