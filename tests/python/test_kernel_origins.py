@@ -112,7 +112,7 @@ def test_imported_modules_and_their_bytecode_only(tmp_path, monkeypatch):
     module = importlib.import_module("plain_kernels")
     (tmp_path / "plain_kernels.py").unlink()
     try:
-        linecache.clearcache()
+        linecache.checkcache(module.__file__)
         with pytest.raises(OSError, match=r"no source text .*plain_kernels\.py, line 2"):
             result(module.kernel, 2)
     finally:
