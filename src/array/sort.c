@@ -5,7 +5,7 @@
  * through a network side by side; other rows are sorted by insertion when they have few elements, else
  * by radix, 8 bits at a time, leaving out digits in which all keys agree. Where only the first few of a
  * row are wanted, those below the last of the best so far are gathered, and cut to the best when there
- * are many. Rows in parallel. */
+ * are many. Rows in parallel; few long ones one after the other, each by all workers. */
 #include <stdlib.h>
 
 #include "array/sort_loop.h"
@@ -15,6 +15,9 @@
 enum {
     FEW = 40, /* elements for insertion */
     DIGIT = 256,
+    LONG_ROW = 1 << 18, /* elements of a row that all workers sort together, */
+    LONG_BITS = 11,     /* and the bits of a digit then */
+    LONG_DIGIT = 1 << LONG_BITS,
     GATHER = 32, /* elements held at least where only the first few are wanted */
     STRIP = 512, /* whose keys are made at once then, */
     TILE = 32,   /* elements of a row that change between rows and lanes at once */
@@ -104,12 +107,12 @@ static bool make_keys(const sorting *s, const char *from, size_t n, void *keys, 
     return s->loops->keys(s->dt, from, n, s->values, s->flip, keys);
 }
 
-/* The sorted keys of a row become elements again; `room` as above. */
-static void store_values(const sorting *s, const void *keys, char *to, char *room) {
+/* n sorted keys become elements again; `room` as above. */
+static void store_values(const sorting *s, const void *keys, size_t n, char *to, char *room) {
     int64_t step = step_out(s);
     bool direct = step == (int64_t)s->item;
-    s->loops->values(s->dt, keys, s->n, s->flip, direct ? to : room);
-    for (size_t i = 0; !direct && i < s->n; i++)
+    s->loops->values(s->dt, keys, n, s->flip, direct ? to : room);
+    for (size_t i = 0; !direct && i < n; i++)
         memcpy(to + (int64_t)i * step, room + i * s->item, s->item);
 }
 
@@ -170,7 +173,7 @@ static void values_of_rows(const sorting *s, size_t first, size_t rows, const so
     size_t bytes = s->n * (s->wide ? 8 : 4);
     for (size_t r = 0; r < rows; r++) {
         char *to = walk_row_out(s->c, &s->rows, (int64_t)(first + r));
-        store_values(s, room->keys + r * bytes, to, room->raw);
+        store_values(s, room->keys + r * bytes, s->n, to, room->raw);
         if (negative_zeros) restore_zeros(s, walk_row_in(s->c, &s->rows, (int64_t)(first + r)), to);
     }
 }
@@ -290,8 +293,175 @@ static void sort_values(const sorting *s, const char *from, char *to, const sort
         done = sort_keys_64((uint64_t *)room->keys, (uint64_t *)room->other, s->n);
     else
         done = sort_keys_32((uint32_t *)room->keys, (uint32_t *)room->other, s->n);
-    store_values(s, done, to, room->raw);
+    store_values(s, done, s->n, to, room->raw);
     if (zeros) restore_zeros(s, from, to);
+}
+
+/* ---- one long row by all workers ----
+ *
+ * By radix as above: parts of the row are counted, which gives each part its places among the others',
+ * and moved. */
+
+typedef struct long_row {
+    const sorting *s;
+    const char *from;
+    char *to;
+    char *v, *other;                /* elements as they are sorted, and the room to sort into */
+    uint32_t (*counts)[LONG_DIGIT]; /* by part; then where the part's next one goes */
+    size_t parts;
+    unsigned shift;
+    uint64_t base;              /* the smallest key: what is sorted by is the difference */
+    _Atomic uint64_t low, high; /* of the keys */
+    atomic_bool zeros;          /* negative ones */
+} long_row;
+
+static size_t part_start(const long_row *l, size_t part) { return l->s->n * part / l->parts; }
+
+#define RADIX_PARTS(name, T, KEY)                                                      \
+    static simt_status count_##name(void *context, size_t begin, size_t end) {         \
+        const long_row *l = context;                                                   \
+        const T *v = (const T *)l->v;                                                  \
+        __typeof__(KEY(*v)) base = (__typeof__(KEY(*v)))l->base;                       \
+        for (size_t part = begin; part < end; part++) {                                \
+            uint32_t *count = memset(l->counts[part], 0, sizeof l->counts[part]);      \
+            for (size_t i = part_start(l, part); i < part_start(l, part + 1); i++)     \
+                count[(KEY(v[i]) - base) >> l->shift & (LONG_DIGIT - 1)]++;            \
+        }                                                                              \
+        return SIMT_OK;                                                                \
+    }                                                                                  \
+    static simt_status move_##name(void *context, size_t begin, size_t end) {          \
+        const long_row *l = context;                                                   \
+        const T *v = (const T *)l->v;                                                  \
+        __typeof__(KEY(*v)) base = (__typeof__(KEY(*v)))l->base;                       \
+        T *other = (T *)l->other;                                                      \
+        for (size_t part = begin; part < end; part++) {                                \
+            uint32_t *at = l->counts[part];                                            \
+            for (size_t i = part_start(l, part); i < part_start(l, part + 1); i++)     \
+                other[at[(KEY(v[i]) - base) >> l->shift & (LONG_DIGIT - 1)]++] = v[i]; \
+        }                                                                              \
+        return SIMT_OK;                                                                \
+    }
+RADIX_PARTS(keys_32, uint32_t, WHOLE)
+RADIX_PARTS(keys_64, uint64_t, WHOLE)
+RADIX_PARTS(pairs_64, pair64, MEMBER)
+
+/* Counts become places; false: all elements have the same digit. */
+static bool find_places(long_row *l) {
+    uint32_t sum = 0;
+    for (int d = 0; d < LONG_DIGIT; d++) {
+        uint32_t before = sum;
+        for (size_t part = 0; part < l->parts; part++) {
+            uint32_t own = l->counts[part][d];
+            l->counts[part][d] = sum;
+            sum += own;
+        }
+        if (sum - before == l->s->n) return false;
+    }
+    return true;
+}
+
+/* Widens low and high by n keys of 64 bits. */
+static void note_keys(long_row *l, const uint64_t *keys, size_t n) {
+    uint64_t low = UINT64_MAX, high = 0;
+    for (size_t i = 0; i < n; i++) {
+        low = keys[i] < low ? keys[i] : low;
+        high = keys[i] > high ? keys[i] : high;
+    }
+    uint64_t seen = atomic_load(&l->low);
+    while (low < seen && !atomic_compare_exchange_weak(&l->low, &seen, low)) continue;
+    seen = atomic_load(&l->high);
+    while (high > seen && !atomic_compare_exchange_weak(&l->high, &seen, high)) continue;
+}
+
+static simt_status load_strips(void *context, size_t begin, size_t end) {
+    long_row *l = context;
+    const sorting *s = l->s;
+    uint64_t keys[STRIP], raw[STRIP];
+    for (size_t start = begin * STRIP; start < least(end * STRIP, s->n); start += STRIP) {
+        const char *from = l->from + (int64_t)start * step_in(s);
+        size_t n = least(STRIP, s->n - start);
+        void *direct = l->v + start * (s->wide ? 8 : 4);
+        if (make_keys(s, from, n, s->values ? direct : keys, (char *)raw))
+            atomic_store(&l->zeros, true);
+        if (s->wide) note_keys(l, s->values ? direct : keys, n);
+        for (size_t i = 0; i < n && !s->values; i++) {
+            if (s->wide)
+                ((pair64 *)l->v)[start + i] = PAIR_64(keys[i], start + i);
+            else
+                ((uint64_t *)l->v)[start + i] = PAIR_32(((uint32_t *)keys)[i], start + i);
+        }
+    }
+    return SIMT_OK;
+}
+
+static simt_status store_strips(void *context, size_t begin, size_t end) {
+    const long_row *l = context;
+    const sorting *s = l->s;
+    uint64_t raw[STRIP];
+    for (size_t start = begin * STRIP; start < least(end * STRIP, s->take); start += STRIP) {
+        char *to = l->to + (int64_t)start * step_out(s);
+        size_t n = least(STRIP, s->take - start);
+        if (s->values) store_values(s, l->v + start * (s->wide ? 8 : 4), n, to, (char *)raw);
+        for (size_t i = start; i < start + n && !s->values; i++, to += step_out(s))
+            store_position(to, s->wide ? POSITION_64(((pair64 *)l->v)[i])
+                                       : POSITION_32(((uint64_t *)l->v)[i]));
+    }
+    return SIMT_OK;
+}
+
+static simt_status sort_parts(long_row *l) {
+    const sorting *s = l->s;
+    device *dev = s->c->dev;
+    bool narrow = s->values && !s->wide, pairs = s->wide && !s->values;
+    unsigned first = s->values || s->wide ? 0 : 32; /* bit of the key */
+    size_t strips = (s->n + STRIP - 1) / STRIP;
+    SIMT_TRY(dev->parallel(dev, strips, 16, load_strips, l));
+    l->base = atomic_load(&l->low) << first;
+    uint64_t range = atomic_load(&l->high) - atomic_load(&l->low);
+    for (unsigned bit = 0; bit < 64 && range >> bit != 0; bit += LONG_BITS) {
+        l->shift = first + bit;
+        SIMT_TRY(dev->parallel(dev, l->parts, 1,
+                               narrow  ? count_keys_32
+                               : pairs ? count_pairs_64
+                                       : count_keys_64,
+                               l));
+        if (!find_places(l)) continue;
+        SIMT_TRY(dev->parallel(dev, l->parts, 1,
+                               narrow  ? move_keys_32
+                               : pairs ? move_pairs_64
+                                       : move_keys_64,
+                               l));
+        char *swap = l->v;
+        l->v = l->other;
+        l->other = swap;
+    }
+    SIMT_TRY(dev->parallel(dev, (s->take + STRIP - 1) / STRIP, 16, store_strips, l));
+    if (atomic_load(&l->zeros)) restore_zeros(s, l->from, l->to);
+    return SIMT_OK;
+}
+
+static simt_status sort_long_rows(const sorting *s) {
+    device *dev = s->c->dev;
+    long_row l = {.s = s, .parts = (size_t)dev->nthreads * 4};
+    size_t item = s->values ? s->wide ? 8 : 4 : s->wide ? sizeof(pair64) : 8;
+    size_t row_bytes = (s->n * item + 63) & ~(size_t)63;
+    size_t bytes = 2 * row_bytes + l.parts * sizeof *l.counts;
+    void *memory;
+    SIMT_TRY(dev->alloc(dev, bytes, &memory));
+    simt_status status = SIMT_OK;
+    for (int64_t row = 0; row < s->rows.count && status == SIMT_OK; row++) {
+        l.from = walk_row_in(s->c, &s->rows, row);
+        l.to = walk_row_out(s->c, &s->rows, row);
+        l.v = memory;
+        l.other = l.v + row_bytes;
+        l.counts = (void *)(l.other + row_bytes);
+        atomic_init(&l.zeros, false);
+        atomic_init(&l.low, s->wide ? UINT64_MAX : 0);
+        atomic_init(&l.high, s->wide ? 0 : UINT32_MAX);
+        status = sort_parts(&l);
+    }
+    dev->free(dev, memory, bytes);
+    return status;
 }
 
 /* ---- all rows ---- */
@@ -355,6 +525,9 @@ simt_status call_sort(const call_args *c) {
     s.dense = axis == in->ndim - 1 && graph_view_contiguous(&c->node->in[0]);
     s.most = s.take < s.n / 8 ? 4 * s.take : s.n;
     if (s.most < GATHER) s.most = s.n < GATHER ? s.n : GATHER;
+    if (s.n >= LONG_ROW && s.rows.count < 2 * c->dev->nthreads && s.take >= s.n / 8 &&
+        c->dev->nthreads > 1)
+        return sort_long_rows(&s);
     s.group = suits_network(&s) && (size_t)s.rows.count >= least_rows(&s) ? SORT_LANES : 1;
     size_t groups = ((size_t)s.rows.count + s.group - 1) / s.group;
     return c->dev->parallel(c->dev, groups, 8192 / (s.n * s.group) + 1, sort_rows, &s);

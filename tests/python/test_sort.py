@@ -58,6 +58,21 @@ def test_many_rows(kind, n):
             np.testing.assert_array_equal(values, np.take_along_axis(x, reverse, 1))
 
 
+@pytest.mark.parametrize("kind", ["u1", "f2", "i4", "f4", "i8", "f8"])
+def test_long_rows(kind):
+    """Rows that all workers sort together."""
+    x = (np.random.default_rng(7).normal(size=(2, 270_001)) * 900).astype("i4").astype(kind)
+    if kind[0] == "f":
+        x[0, ::7], x[1, ::11], x[:, ::13], x[:, 5::1000] = 0.0, -0.0, np.nan, -np.inf
+    order = np.argsort(x, axis=1, kind="stable")
+    for a in (cp.array(x), cp.array(np.repeat(x, 2, 1))[:, ::2]):
+        same(cp.argsort(a, axis=1), order)
+        same(cp.sort(a, axis=1), np.take_along_axis(x, order, 1))
+    values, down = torch_sort(x[0])
+    reverse = x.shape[1] - 1 - np.argsort(x[0, ::-1], kind="stable")[::-1]
+    np.testing.assert_array_equal(down, reverse)
+
+
 def test_gather_refuses_what_is_outside():
     import simt.torch as torch
 
