@@ -195,9 +195,7 @@ static ir_value *add_value(ir_builder *b, ir_op op, ir_type type, ir_value **arg
 }
 
 ir_value *ir_const_bits(ir_builder *b, ir_type type, uint64_t bits) {
-    unsigned width = ir_type_bits(type);
-    if (width < 64) bits &= ((uint64_t)1 << width) - 1;
-    return add_value(b, IR_CONST, type, NULL, 0, bits);
+    return add_value(b, IR_CONST, type, NULL, 0, ir_cut_bits(bits, type));
 }
 
 ir_value *ir_const_int(ir_builder *b, ir_type type, int64_t value) {

@@ -1,14 +1,10 @@
 /* Integer operations on constants. */
 #include "ir/ir.h"
 
-static int64_t signed_of(uint64_t bits, unsigned width) {
-    return (int64_t)(bits << (64 - width)) >> (64 - width);
-}
-
 bool ir_evaluate_integer(ir_op op, ir_type type, uint64_t a, uint64_t b, uint64_t *out) {
     unsigned width = ir_type_bits(type);
-    int64_t sa = signed_of(a, width), sb = signed_of(b, width),
-            min = signed_of(1ull << (width - 1), width);
+    int64_t sa = ir_sign_extend(a, width), sb = ir_sign_extend(b, width),
+            min = ir_sign_extend(1ull << (width - 1), width);
     switch (op) {
     case IR_ADD: *out = a + b; return true;
     case IR_SUB: *out = a - b; return true;

@@ -50,6 +50,14 @@ static inline bool ir_type_is_ptr(ir_type t) { return t >= IR_PTR_GLOBAL && t <=
 /* Bytes of a value in memory; i1 takes one byte, 0 or 1. */
 size_t ir_type_bytes(ir_type t);
 unsigned ir_type_bits(ir_type t);
+/* The bits of a constant of type t: none above its width. */
+static inline uint64_t ir_cut_bits(uint64_t bits, ir_type t) {
+    return bits & ~0ull >> (64 - ir_type_bits(t));
+}
+/* The lowest `width` of the bits (1 to 64) as a signed number. */
+static inline int64_t ir_sign_extend(uint64_t bits, unsigned width) {
+    return (int64_t)(bits << (64 - width)) >> (64 - width);
+}
 const char *ir_type_name(ir_type t); /* "i32", "f16", "ptr.global" */
 ir_type ir_type_of_dtype(dtype dt);  /* bool is kept in memory and registers as i8 holding 0 or 1 */
 

@@ -1,7 +1,14 @@
-/* Ranges of integers (range.h). A result that may wrap has the whole range of its type. */
+/* Ranges of integers (range.h), in one pass in program order. A result that may wrap has the whole range of
+ * its type, and so has what a loop carries or a construct results in. */
 #include "ir/range.h"
 
 enum { MOST_BLOCK = 65536 }; /* threads of a block, in array kernels */
+
+typedef struct search {
+    const uint32_t *block;
+    bool small_grid;
+    ir_range *ranges;
+} search;
 
 static ir_range whole(ir_type t) { return (ir_range){ir_least(t), ir_most(t)}; }
 
@@ -9,11 +16,14 @@ static ir_range fitted(ir_type t, int64_t low, int64_t high) {
     return low >= ir_least(t) && high <= ir_most(t) ? (ir_range){low, high} : whole(t);
 }
 
-ir_range ir_range_of_value(const ir_value *v) {
+/* Of a parameter, carried value or result of a construct: what its type and `is_size` say. */
+static ir_range of_value(const ir_value *v) {
     return v->is_size ? (ir_range){0, IR_MOST_SIZE} : whole(v->type);
 }
 
-static ir_range of_special(uint64_t which, const uint32_t block[3], bool small_grid) {
+static ir_range of_special(const search *s, uint64_t which) {
+    const uint32_t *block = s->block;
+    bool small_grid = s->small_grid;
     if (which == IR_LANEID) return (ir_range){0, IR_WARP_SIZE - 1};
     int64_t least = block != NULL ? block[which % 3] : 1,
             most = block != NULL ? block[which % 3] : MOST_BLOCK,
@@ -40,19 +50,15 @@ static ir_range of_product(ir_type t, ir_range a, ir_range b) {
     return fitted(t, low, high);
 }
 
-ir_range ir_range_of_result(const ir_inst *in, const ir_range args[2], const uint32_t block[3],
-                            bool small_grid) {
+static ir_range of_result(const search *s, const ir_inst *in) {
     ir_type t = in->results->type, from = in->nargs > 0 ? in->args[0]->type : t;
-    ir_range a = args[0], b = args[1];
+    ir_range a = in->nargs > 0 ? s->ranges[in->args[0]->id] : (ir_range){0, 0},
+             b = in->nargs > 1 ? s->ranges[in->args[1]->id] : (ir_range){0, 0};
     int64_t low, high;
     if (!ir_type_is_int(t) || t == IR_I1) return whole(t);
     switch (in->op) {
-    case IR_CONST: {
-        unsigned drop = 64 - ir_type_bits(t);
-        low = (int64_t)(in->imm << drop) >> drop;
-        return (ir_range){low, low};
-    }
-    case IR_SPECIAL: return of_special(in->imm, block, small_grid);
+    case IR_CONST: low = ir_sign_extend(in->imm, ir_type_bits(t)); return (ir_range){low, low};
+    case IR_SPECIAL: return of_special(s, in->imm);
     case IR_ADD:
         if (__builtin_add_overflow(a.low, b.low, &low) ||
             __builtin_add_overflow(a.high, b.high, &high))
@@ -88,4 +94,22 @@ ir_range ir_range_of_result(const ir_inst *in, const ir_range args[2], const uin
     case IR_TRUNC: return a.low >= ir_least(t) && a.high <= ir_most(t) ? a : whole(t);
     default: return whole(t);
     }
+}
+
+static void visit(const search *s, const ir_region *r) {
+    for (uint32_t i = 0; i < r->nparams; i++) s->ranges[r->params[i].id] = of_value(&r->params[i]);
+    for (const ir_inst *in = r->first; in != NULL; in = in->next) {
+        bool single = in->nresults == 1 && !ir_op_table[in->op].control;
+        for (unsigned i = 0; i < in->nresults; i++)
+            s->ranges[in->results[i].id] = single ? of_result(s, in) : of_value(&in->results[i]);
+        for (int i = 0; i < 2 && in->regions[i] != NULL; i++) visit(s, in->regions[i]);
+    }
+}
+
+ir_range *ir_find_ranges(const ir_func *f, const uint32_t block[3], bool small_grid, arena *mem) {
+    search s = {.block = block,
+                .small_grid = small_grid,
+                .ranges = ARENA_ARRAY(mem, ir_range, f->next_id + 1)};
+    if (s.ranges != NULL) visit(&s, &f->body);
+    return s.ranges;
 }

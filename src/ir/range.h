@@ -18,11 +18,8 @@ static inline bool ir_range_says(ir_range r, ir_type t) {
     return r.low > ir_least(t) || r.high < ir_most(t);
 }
 
-/* Of a parameter, carried value or result of a construct: what its type and `is_size` say. */
-ir_range ir_range_of_value(const ir_value *v);
-/* Of the result of an instruction, from those of its first operands. block: of the launch, or NULL: any.
+/* By value id (ir_func_renumber first); NULL: no memory. block: of the launch, or NULL: any.
  * small_grid: its threads along each axis are counted by i32. */
-ir_range ir_range_of_result(const ir_inst *in, const ir_range args[2], const uint32_t block[3],
-                            bool small_grid);
+ir_range *ir_find_ranges(const ir_func *f, const uint32_t block[3], bool small_grid, arena *mem);
 
 #endif

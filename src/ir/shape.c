@@ -1,12 +1,13 @@
 /* The shapes of values (shape.h says what is found).
  *
- * Ranges of integers first, in one pass: results of constructs get full ranges. Then steps, optimistic
- * and iterated until stable: a value starts unknown and only sinks, to fixed steps, to steps of run time,
- * to varying. What a construct results in, or a loop carries, varies where threads may reach it by
- * different jumps or in different rounds. Plain loads of one address give one value: a program where
- * they do not has a race.
+ * Steps are optimistic and iterated until stable: a value starts unknown and only sinks, to fixed steps,
+ * to steps of run time, to varying. What a construct results in, or a loop carries, varies where threads
+ * may reach it by different jumps or in different rounds. Plain loads of one address give one value: a
+ * program where they do not has a race.
  */
 #include "ir/shape.h"
+
+#include "ir/range.h"
 
 #include <string.h>
 
@@ -14,7 +15,7 @@ typedef struct analysis {
     const ir_func *f;
     const uint32_t *block;
     ir_shapes *out;
-    bool small_grid;
+    const ir_range *ranges;
     const ir_groups *groups; /* or NULL: the block */
 } analysis;
 
@@ -23,17 +24,10 @@ static ir_construct_shape *construct_at(const ir_inst *inst) { return inst->note
 
 #define MAX_STRIDE (1 << 30)
 
-static unsigned width_of(ir_type t) { return ir_type_is_ptr(t) ? 64 : ir_type_bits(t); }
-
-static int64_t wrap(int64_t x, unsigned bits) {
-    if (bits >= 64) return x;
-    return (int64_t)((uint64_t)x << (64 - bits)) >> (64 - bits);
-}
-
 static bool constant_of(const analysis *p, const ir_value *v, int64_t *out) {
-    const ir_shape *x = shape_at(p, v);
-    *out = x->range.low;
-    return x->range.low == x->range.high && ir_type_is_int(v->type) && v->type != IR_I1;
+    ir_range r = p->ranges[v->id];
+    *out = r.low;
+    return r.low == r.high && ir_type_is_int(v->type) && v->type != IR_I1;
 }
 
 /* ---- steps ---- */
@@ -51,7 +45,7 @@ static bool equal(const ir_shape *a, const ir_shape *b) {
 static ir_shape combine(const ir_shape *a, int64_t k, const ir_shape *b, int64_t m, ir_type type) {
     ir_shape s = uniform;
     for (int i = 0; i < 3; i++) {
-        s.step[i] = wrap(a->step[i] * k + b->step[i] * m, width_of(type));
+        s.step[i] = ir_sign_extend((uint64_t)(a->step[i] * k + b->step[i] * m), ir_type_bits(type));
         if (s.step[i] > MAX_STRIDE || s.step[i] < -MAX_STRIDE) return varying;
     }
     return s;
@@ -63,13 +57,12 @@ static ir_shape join(const ir_shape *a, const ir_shape *b) {
     return is_fixed(a) && equal(a, b) ? *a : varying;
 }
 
-/* Keeps the range. A known shape changes at most to steps of run time and to varying: this ends the walk. */
+/* A known shape changes at most to steps of run time and to varying: this ends the walk. */
 static bool set_shape(analysis *p, const ir_value *v, const ir_shape *given) {
-    ir_shape *x = shape_at(p, v), to = *given;
-    if (equal(x, &to) || x->kind == IR_SHAPE_VARYING) return false;
-    if (x->kind != IR_SHAPE_UNKNOWN && !(is_fixed(x) && to.kind == IR_SHAPE_RUN_TIME)) to = varying;
-    x->kind = to.kind;
-    memcpy(x->step, to.step, sizeof x->step);
+    ir_shape *x = shape_at(p, v);
+    if (equal(x, given) || x->kind == IR_SHAPE_VARYING) return false;
+    bool sinks = x->kind == IR_SHAPE_UNKNOWN || (is_fixed(x) && given->kind == IR_SHAPE_RUN_TIME);
+    *x = sinks ? *given : varying;
     return true;
 }
 
@@ -98,8 +91,8 @@ static ir_shape shape_of_special(const analysis *p, uint64_t which) {
 }
 
 static ir_shape shape_of_extension(analysis *p, const ir_inst *in, const ir_shape *s) {
-    bool wraps =
-        !ir_range_says(s->range, in->args[0]->type) || (in->op == IR_ZEXT && s->range.low < 0);
+    ir_range r = p->ranges[in->args[0]->id];
+    bool wraps = !ir_range_says(r, in->args[0]->type) || (in->op == IR_ZEXT && r.low < 0);
     if (!is_fixed(s) || wraps) return varying;
     p->out->used_small_grid = true;
     return *s;
@@ -115,14 +108,14 @@ static ir_shape shape_of_product(analysis *p, const ir_inst *in, const ir_shape 
     ir_type type = in->results[0].type;
     if (is_fixed(s) && constant_of(p, in->args[swap ? 0 : 1], &k))
         return k > MAX_STRIDE || k < -MAX_STRIDE ? varying : combine(s, k, &uniform, 0, type);
-    return width_of(type) == 64 ? of_run_time : varying;
+    return ir_type_bits(type) == 64 ? of_run_time : varying;
 }
 
 /* A compare whose operands' ranges leave one outcome. */
-static bool is_decided(ir_op op, const ir_shape *a, const ir_shape *b) {
-    const ir_range *x = &a->range, *y = &b->range;
+static bool is_decided(const analysis *p, const ir_inst *in) {
+    const ir_range *x = &p->ranges[in->args[0]->id], *y = &p->ranges[in->args[1]->id];
     bool apart = x->high < y->low || y->high < x->low;
-    switch (op) {
+    switch (in->op) {
     case IR_EQ:
     case IR_NE: return apart;
     case IR_LT_U:
@@ -163,7 +156,7 @@ static ir_shape shape_of_growing(analysis *p, const ir_inst *in, const ir_shape 
     case IR_LE_S:
     case IR_LT_U:
     case IR_LE_U:
-        if (in->args[0]->type == IR_I1 || !is_decided(in->op, a, b)) return varying;
+        if (in->args[0]->type == IR_I1 || !is_decided(p, in)) return varying;
         p->out->used_small_grid = true;
         return uniform;
     case IR_SELECT: return fixed && ir_shape_is_uniform(a) && equal(b, c) ? *b : varying;
@@ -323,12 +316,6 @@ static bool visit_region(analysis *p, const ir_region *r) {
 
 /* ---- before and after ---- */
 
-static void range_of(analysis *p, const ir_inst *in) {
-    ir_range args[2] = {{0, 0}, {0, 0}};
-    for (unsigned i = 0; i < in->nargs && i < 2; i++) args[i] = shape_at(p, in->args[i])->range;
-    shape_at(p, in->results)->range = ir_range_of_result(in, args, p->block, p->small_grid);
-}
-
 static uint32_t count_constructs(const ir_region *r) {
     uint32_t n = 0;
     for (const ir_inst *in = r->first; in != NULL; in = in->next)
@@ -337,19 +324,14 @@ static uint32_t count_constructs(const ir_region *r) {
     return n;
 }
 
-/* Construct records, in program order; ranges; the size of local memory. */
+/* Construct records, in program order; the size of local memory. */
 static void prepare(analysis *p, const ir_region *r) {
     ir_shapes *out = p->out;
-    for (uint32_t i = 0; i < r->nparams; i++)
-        shape_at(p, &r->params[i])->range = ir_range_of_value(&r->params[i]);
     for (ir_inst *in = r->first; in != NULL; in = in->next) {
         if (in->regions[0] != NULL) {
             in->note = &out->constructs[out->nconstructs];
             out->constructs[out->nconstructs++] = (ir_construct_shape){.inst = in, .calm = true};
         }
-        for (unsigned i = 0; i < in->nresults; i++)
-            shape_at(p, &in->results[i])->range = ir_range_of_value(&in->results[i]);
-        if (in->nresults == 1 && !ir_op_table[in->op].control) range_of(p, in);
         if (in->op == IR_CONTINUE && construct_at(in->label)->next == NULL)
             construct_at(in->label)->next = in;
         if (in->op == IR_ALLOC && in->results[0].type == IR_PTR_LOCAL)
@@ -366,13 +348,14 @@ bool ir_shape_is_even(const ir_shape *s, const uint32_t block[3], int64_t *strid
            (z == 1 || s->step[2] == *stride * x * y);
 }
 
-static simt_status find_shapes(analysis *p, arena *mem) {
+static simt_status find_shapes(analysis *p, bool small_grid, arena *mem) {
     const ir_func *f = p->f;
     ir_shapes *out = p->out;
     *out = (ir_shapes){.values = ARENA_ARRAY(mem, ir_shape, f->next_id + 1),
                        .constructs =
                            ARENA_ARRAY(mem, ir_construct_shape, count_constructs(&f->body) + 1)};
-    if (out->values == NULL || out->constructs == NULL)
+    p->ranges = ir_find_ranges(f, p->block, small_grid, mem);
+    if (out->values == NULL || out->constructs == NULL || p->ranges == NULL)
         return status_fail(SIMT_ERR_MEMORY, "out of memory while analysing kernel '%s'", f->name);
     prepare(p, &f->body);
     for (uint32_t i = 0; i < f->body.nparams; i++) set_shape(p, &f->body.params[i], &uniform);
@@ -384,12 +367,12 @@ static simt_status find_shapes(analysis *p, arena *mem) {
 
 simt_status ir_find_shapes(const ir_func *f, const uint32_t block[3], bool small_grid, arena *mem,
                            ir_shapes *out) {
-    analysis p = {.f = f, .block = block, .out = out, .small_grid = small_grid};
-    return find_shapes(&p, mem);
+    analysis p = {.f = f, .block = block, .out = out};
+    return find_shapes(&p, small_grid, mem);
 }
 
 simt_status ir_find_group_shapes(const ir_func *f, const uint32_t block[3], const ir_groups *groups,
                                  arena *mem, ir_shapes *out) {
-    analysis p = {.f = f, .block = block, .out = out, .small_grid = true, .groups = groups};
-    return find_shapes(&p, mem);
+    analysis p = {.f = f, .block = block, .out = out, .groups = groups};
+    return find_shapes(&p, true, mem);
 }

@@ -10,7 +10,6 @@
 #ifndef SIMT_IR_SHAPE_H
 #define SIMT_IR_SHAPE_H
 
-#include "ir/range.h"
 #include "ir/threads.h"
 
 typedef enum ir_shape_kind {
@@ -23,7 +22,6 @@ typedef enum ir_shape_kind {
 typedef struct ir_shape {
     uint8_t kind;    /* ir_shape_kind; never unknown in what is returned */
     int64_t step[3]; /* FIXED: along x, y, z; 0 along an axis of one thread */
-    ir_range range;
 } ir_shape;
 
 typedef struct ir_construct_shape {

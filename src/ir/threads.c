@@ -21,16 +21,6 @@ static ir_thread_value new_value(walk *w, bool one, uint8_t zeros) {
     return v;
 }
 
-static uint64_t cut(uint64_t bits, ir_type t) {
-    unsigned width = ir_type_bits(t);
-    return width < 64 ? bits & ((1ull << width) - 1) : bits;
-}
-
-static int64_t widened(uint64_t bits, ir_type t) {
-    unsigned shift = 64 - ir_type_bits(t);
-    return (int64_t)(bits << shift) >> shift;
-}
-
 static ir_thread_value shared(walk *w) {
     ir_thread_value v = new_value(w, true, 0);
     if (v.of != NULL) v.of[0] = 0;
@@ -58,120 +48,77 @@ static ir_thread_value special(walk *w, uint64_t which) {
     return v;
 }
 
-/* All operands are whole. */
-static ir_thread_value computed(walk *w, const ir_inst *in, const ir_thread_value *a,
-                                const ir_thread_value *b) {
-    ir_thread_value v = new_value(w, a->one && (b == NULL || b->one), IR_NO_BASE);
-    for (uint32_t t = 0; v.of != NULL && t < (v.one ? 1 : w->threads); t++) {
-        uint64_t bits;
-        if (!ir_evaluate_integer(in->op, in->args[0]->type, ir_thread_has(a, t),
-                                 b != NULL ? ir_thread_has(b, t) : 0, &bits))
-            return (ir_thread_value){0};
-        v.of[t] = cut(bits, in->results[0].type);
-    }
-    return v;
-}
+/* ---- operations ---- */
 
-static ir_thread_value chosen(walk *w, const ir_inst *in) {
-    const ir_thread_value *c = value_at(w, in->args[0]), *yes = value_at(w, in->args[1]),
-                          *no = value_at(w, in->args[2]);
-    if (!ir_thread_value_is_whole(c) || !ir_thread_value_is_whole(yes) ||
-        !ir_thread_value_is_whole(no))
-        return (ir_thread_value){0};
-    ir_thread_value v = new_value(w, c->one && yes->one && no->one, IR_NO_BASE);
-    for (uint32_t t = 0; v.of != NULL && t < (v.one ? 1 : w->threads); t++)
-        v.of[t] = ir_thread_has(ir_thread_has(c, t) ? yes : no, t);
-    return v;
-}
-
-/* ---- with a base ---- */
-
-static uint8_t fewer(uint8_t a, uint8_t b) { return a < b ? a : b; }
-
-static ir_thread_value sum(walk *w, const ir_inst *in, const ir_thread_value *a,
-                           const ir_thread_value *b) {
-    ir_thread_value v = new_value(w, a->one && b->one, fewer(a->zeros, b->zeros));
-    ir_type type = in->results[0].type;
-    for (uint32_t t = 0; v.of != NULL && t < (v.one ? 1 : w->threads); t++) {
-        uint64_t x = ir_thread_has(a, t), y = ir_thread_has(b, t);
-        v.of[t] = (uint64_t)widened(in->op == IR_SUB ? x - y : x + y, type);
-    }
-    return v;
-}
-
-static ir_thread_value product(walk *w, const ir_thread_value *a, int64_t factor) {
-    if (factor == 0) return (ir_thread_value){0};
-    unsigned zeros = a->zeros + (unsigned)__builtin_ctzll((uint64_t)factor);
-    ir_thread_value v = new_value(w, a->one, (uint8_t)(zeros < 63 ? zeros : 63));
-    for (uint32_t t = 0; v.of != NULL && t < (v.one ? 1 : w->threads); t++)
-        v.of[t] = ir_thread_has(a, t) * (uint64_t)factor;
-    return v;
-}
-
-/* The base is a multiple of what is shifted out. */
-static ir_thread_value quotient(walk *w, const ir_thread_value *a, uint64_t shift) {
-    if (shift > a->zeros) return (ir_thread_value){0};
-    ir_thread_value v = new_value(w, a->one, (uint8_t)(a->zeros - shift));
-    for (uint32_t t = 0; v.of != NULL && t < (v.one ? 1 : w->threads); t++)
-        v.of[t] = (uint64_t)((int64_t)ir_thread_has(a, t) >> shift);
-    return v;
-}
-
-static ir_thread_value remainder_of(walk *w, const ir_thread_value *a, uint64_t mask) {
-    if ((mask & (mask + 1)) != 0 || mask >> a->zeros != 0) return (ir_thread_value){0};
-    ir_thread_value v = new_value(w, a->one, IR_NO_BASE);
-    for (uint32_t t = 0; v.of != NULL && t < (v.one ? 1 : w->threads); t++)
-        v.of[t] = ir_thread_has(a, t) & mask;
-    return v;
-}
-
-static ir_thread_value based(walk *w, const ir_inst *in, const ir_thread_value *a,
-                             const ir_thread_value *b) {
+/* Zeros of the result's base where the operation works on the base and on what threads have of their own
+ * apart; -1: it does not. Not both operands are whole. */
+static int zeros_of_result(const ir_inst *in, const ir_thread_value *a, const ir_thread_value *b) {
+    enum { MOST = IR_NO_BASE - 1 };
     if (b == NULL) {
-        bool widens = in->op == IR_SEXT || in->op == IR_ZEXT || in->op == IR_TRUNC;
-        return widens && in->results[0].type != IR_I1 ? *a : (ir_thread_value){0};
+        bool resizes = in->op == IR_SEXT || in->op == IR_ZEXT || in->op == IR_TRUNC;
+        return resizes && in->results[0].type != IR_I1 ? a->zeros : -1;
     }
-    if (in->op == IR_ADD || in->op == IR_SUB) return sum(w, in, a, b);
+    if (in->op == IR_ADD || in->op == IR_SUB) return a->zeros < b->zeros ? a->zeros : b->zeros;
     if (in->op == IR_MUL && ir_thread_value_is_whole(a)) {
         const ir_thread_value *swap = a;
         a = b, b = swap;
     }
-    if (!ir_thread_value_is_whole(b) || !b->one) return (ir_thread_value){0};
+    if (!ir_thread_value_is_whole(b) || !b->one) return -1;
+    uint64_t k = b->of[0];
     switch (in->op) {
-    case IR_MUL: return product(w, a, widened(b->of[0], in->args[0]->type));
-    case IR_SHL: return b->of[0] < 32 ? product(w, a, 1ll << b->of[0]) : (ir_thread_value){0};
+    case IR_MUL:
+        if (k == 0) return -1;
+        k = (uint64_t)__builtin_ctzll(k); /* fallthrough */
+    case IR_SHL: return k >= 32 ? -1 : a->zeros + k < MOST ? a->zeros + (int)k : MOST;
     case IR_SHR_S:
-    case IR_SHR_U: return quotient(w, a, b->of[0]);
-    case IR_AND: return remainder_of(w, a, b->of[0]);
-    default: return (ir_thread_value){0};
+    case IR_SHR_U: return k <= a->zeros ? a->zeros - (int)k : -1;
+    case IR_AND: return (k & (k + 1)) == 0 && k >> a->zeros == 0 ? IR_NO_BASE : -1;
+    default: return -1;
     }
+}
+
+/* With a base, what threads have of their own is signed, also in an unsigned shift. */
+static bool evaluate(const ir_inst *in, const ir_thread_value *const x[3], uint32_t t, bool based,
+                     uint64_t *out) {
+    uint64_t a = ir_thread_has(x[0], t), b = x[1] != NULL ? ir_thread_has(x[1], t) : 0;
+    ir_op op = based && in->op == IR_SHR_U ? IR_SHR_S : in->op;
+    if (op != IR_SELECT) return ir_evaluate_integer(op, in->args[0]->type, a, b, out);
+    *out = a ? b : ir_thread_has(x[2], t);
+    return true;
+}
+
+static ir_thread_value computed(walk *w, const ir_inst *in) {
+    const ir_thread_value none = {0}, *x[3] = {NULL, NULL, NULL};
+    ir_type type = in->results[0].type;
+    bool one = true, whole = true;
+    if (!ir_op_table[in->op].pure || in->nargs == 0 || in->nargs > 3) return none;
+    for (unsigned i = 0; i < in->nargs; i++) {
+        x[i] = value_at(w, in->args[i]);
+        if (x[i]->of == NULL) return none;
+        one &= x[i]->one;
+        whole &= ir_thread_value_is_whole(x[i]);
+    }
+    const ir_thread_value unknown = one && type != IR_I1 ? shared(w) : none;
+    int zeros = whole ? IR_NO_BASE : in->nargs < 3 ? zeros_of_result(in, x[0], x[1]) : -1;
+    if (zeros < 0) return unknown;
+    ir_thread_value v = new_value(w, one, (uint8_t)zeros);
+    for (uint32_t t = 0; v.of != NULL && t < (one ? 1 : w->threads); t++) {
+        uint64_t bits;
+        if (!evaluate(in, x, t, !whole, &bits)) return unknown;
+        v.of[t] = zeros == IR_NO_BASE ? ir_cut_bits(bits, type)
+                                      : (uint64_t)ir_sign_extend(bits, ir_type_bits(type));
+    }
+    return v;
 }
 
 /* ---- the walk ---- */
 
 static ir_thread_value value_of(walk *w, const ir_inst *in) {
-    const ir_thread_value none = {0}, *x[2] = {NULL, NULL};
-    ir_type t = in->results[0].type;
-    bool all = true, one = true, whole = true;
     if (in->op == IR_SPECIAL) return special(w, in->imm);
-    if (in->op == IR_CONST) {
-        ir_thread_value v = new_value(w, true, IR_NO_BASE);
-        if (v.of != NULL) v.of[0] = in->imm;
-        return v;
-    }
-    for (unsigned i = 0; i < in->nargs; i++) {
-        const ir_thread_value *a = value_at(w, in->args[i]);
-        all &= a->of != NULL;
-        one &= a->of != NULL && a->one;
-        whole &= ir_thread_value_is_whole(a);
-        if (i < 2) x[i] = a;
-    }
-    if (!ir_op_table[in->op].pure || in->nargs == 0 || !all) return none;
-    ir_thread_value v = in->op == IR_SELECT ? chosen(w, in)
-                        : in->nargs > 2     ? none
-                        : whole             ? computed(w, in, x[0], x[1])
-                                            : based(w, in, x[0], x[1]);
-    return v.of == NULL && one && t != IR_I1 ? shared(w) : v;
+    if (in->op != IR_CONST) return computed(w, in);
+    ir_thread_value v = new_value(w, true, IR_NO_BASE);
+    if (v.of != NULL) v.of[0] = in->imm;
+    return v;
 }
 
 static void visit(walk *w, const ir_region *r) {

@@ -24,9 +24,9 @@ enum { DEPTH = 6, FUEL = 300, ROUNDS = 8 };
 
 typedef struct proving {
     arena *mem;
-    ir_range *ranges; /* by id */
-    uint8_t *carried; /* by id: FALLS, RISES */
-    fact *facts;      /* of the place that is looked at */
+    const ir_range *ranges; /* by id */
+    uint8_t *carried;       /* by id: FALLS, RISES */
+    fact *facts;            /* of the place that is looked at */
     uint32_t nfacts, capacity;
     int fuel;
     bool changed, decides, no_memory;
@@ -264,16 +264,10 @@ static void assume(proving *p, const ir_value *condition, bool holds) {
 
 /* ---- decisions ---- */
 
-static void become_constant(ir_inst *in, uint64_t bits) {
-    in->op = IR_CONST;
-    in->nargs = 0;
-    in->imm = bits;
-}
-
 static void decide(proving *p, ir_inst *in) {
     if (is_compare(in)) {
         int outcome = outcome_of(p, in);
-        if (outcome >= 0) become_constant(in, (uint64_t)outcome);
+        if (outcome >= 0) opt_become_const(in, (uint64_t)outcome);
     } else if (in->op == IR_SELECT && opt_is_const(in->args[0])) { /* on what was just decided */
         opt_forward(in->results, in->args[in->args[0]->inst->imm != 0 ? 1 : 2]);
         ir_inst_remove(in);
@@ -358,35 +352,18 @@ static void visit(proving *p, ir_region *region) {
     p->nfacts = before;
 }
 
-/* ---- before ---- */
-
-static void find_ranges(proving *p, const ir_region *region, bool *any) {
-    for (uint32_t i = 0; i < region->nparams; i++)
-        p->ranges[region->params[i].id] = ir_range_of_value(&region->params[i]);
-    for (const ir_inst *in = region->first; in != NULL; in = in->next) {
-        for (unsigned i = 0; i < in->nresults; i++)
-            p->ranges[in->results[i].id] = ir_range_of_value(&in->results[i]);
-        if (in->nresults == 1 && !ir_op_table[in->op].control) {
-            ir_range args[2] = {{0, 0}, {0, 0}};
-            for (unsigned i = 0; i < in->nargs && i < 2; i++) args[i] = range_of(p, in->args[i]);
-            p->ranges[in->results->id] = ir_range_of_result(in, args, NULL, false);
-        }
-        *any |= in->op == IR_IF || in->op == IR_LOOP;
-        for (int r = 0; r < 2 && in->regions[r] != NULL; r++) find_ranges(p, in->regions[r], any);
-    }
-}
-
 simt_status opt_bounds(ir_func *f) {
     arena mem;
     arena_init(&mem);
     opt_clear_notes(f);
     ir_func_renumber(f);
     proving p = {.mem = &mem,
-                 .ranges = ARENA_ARRAY(&mem, ir_range, f->next_id + 1),
+                 .ranges = ir_find_ranges(f, NULL, false, &mem),
                  .carried = ARENA_ARRAY(&mem, uint8_t, f->next_id + 1),
                  .changed = true};
     bool ok = p.ranges != NULL && p.carried != NULL, any = false;
-    if (ok) find_ranges(&p, &f->body, &any);
+    for (const ir_inst *in = f->body.first; in != NULL; in = in->next)
+        any |= in->regions[0] != NULL;
     for (int round = 0; ok && any && p.changed; round++) {
         p.changed = false;
         if (round < ROUNDS)

@@ -14,8 +14,7 @@
 static uint64_t bits_of(const ir_value *v) { return v->inst->imm; }
 
 static int64_t signed_bits(const ir_value *v) {
-    unsigned shift = 64 - ir_type_bits(v->type);
-    return (int64_t)(bits_of(v) << shift) >> shift;
+    return ir_sign_extend(bits_of(v), ir_type_bits(v->type));
 }
 
 static double float_of(const ir_value *v) {
@@ -257,13 +256,6 @@ static void strengthen(ir_func *f, ir_inst *inst) {
     }
 }
 
-static void become_constant(ir_inst *inst, uint64_t bits) {
-    unsigned width = ir_type_bits(inst->results->type);
-    inst->op = IR_CONST;
-    inst->nargs = 0;
-    inst->imm = width < 64 ? bits & (((uint64_t)1 << width) - 1) : bits;
-}
-
 static void visit(ir_func *f, ir_region *region) {
     for (ir_inst *inst = region->first, *next; inst; inst = next) {
         next = inst->next;
@@ -276,7 +268,7 @@ static void visit(ir_func *f, ir_region *region) {
             uint64_t bits;
             ir_value *same;
             if (constant && fold_constant(inst, &bits)) {
-                become_constant(inst, bits);
+                opt_become_const(inst, bits);
             } else if ((same = simplify(inst))) {
                 opt_forward(inst->results, same);
                 ir_inst_remove(inst);

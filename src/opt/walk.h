@@ -29,6 +29,11 @@ bool opt_note_constructs(ir_func *f, arena *mem);
 static inline opt_construct *opt_construct_of(const ir_inst *inst) { return inst->note; }
 
 static inline bool opt_is_const(const ir_value *v) { return v->inst && v->inst->op == IR_CONST; }
+static inline void opt_become_const(ir_inst *inst, uint64_t bits) {
+    inst->op = IR_CONST;
+    inst->nargs = 0;
+    inst->imm = ir_cut_bits(bits, inst->results->type);
+}
 
 /* flatten.c, for fold: the construct's operands are resolved; the last: its region was visited, and true
  * says that what stood after the block is gone. */

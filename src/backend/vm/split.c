@@ -30,7 +30,7 @@ void vm_split(const vm_code *c, vm_gang *g, const vm_inst *in, const uint8_t *co
 
 static bool compare_lane(const vm_compare *k, int64_t a, int64_t b) {
     unsigned drop = 64 - k->bits; /* wrap to the width */
-    int64_t x = (int64_t)((uint64_t)a << drop) >> drop, y = (int64_t)((uint64_t)b << drop) >> drop;
+    int64_t x = ir_sign_extend((uint64_t)a, k->bits), y = ir_sign_extend((uint64_t)b, k->bits);
     uint64_t u = (uint64_t)a << drop, v = (uint64_t)b << drop;
     switch (k->op) {
     case IR_EQ: return x == y;
@@ -52,8 +52,7 @@ static const stretch nobody = {0, 0}, unclear = {-1, -1};
  * again. */
 static stretch where_equal(const vm_compare *k, int64_t a, int64_t b, uint32_t top) {
     int64_t apart = k->stride_a - k->stride_b;
-    unsigned drop = 64 - k->bits;
-    int64_t ahead = (int64_t)(((uint64_t)b - (uint64_t)a) << drop) >> drop;
+    int64_t ahead = ir_sign_extend((uint64_t)b - (uint64_t)a, k->bits);
     if (apart == 0) return ahead == 0 ? (stretch){0, top} : nobody;
     if (k->bits < 32 || apart < -32767 || apart > 32767) return unclear;
     if (ahead == INT64_MIN) return nobody;
