@@ -8,7 +8,7 @@ static PyObject *line_of_file(const char *file, int number) {
     PyObject *filename = PyUnicode_DecodeFSDefault(file), *line = NULL;
     bool done = filename == NULL;
     for (int attempt = 0; !done && !line; attempt++) {
-        PyObject *text = kernel_text_load(filename, NULL, attempt, &done);
+        PyObject *text = kernel_text_load(filename, NULL, NULL, attempt, &done);
         if (!text) continue;
         Py_ssize_t bytes, left = number - 1;
         const char *p = PyUnicode_AsUTF8AndSize(text, &bytes), *end = p ? p + bytes : NULL;

@@ -119,7 +119,7 @@ static bool tree_find(PyObject *function, PyCodeObject *code, kernel_source *out
     int status = 0;
     bool done = false;
     for (int attempt = 0; !done && status == 0; attempt++) {
-        PyObject *text = kernel_text_load(code->co_filename, globals, attempt, &done);
+        PyObject *text = kernel_text_load(code->co_filename, code, globals, attempt, &done);
         if (!text && PyErr_Occurred()) status = -1;
         if (!text) continue;
         if (!tried || PyUnicode_Compare(text, tried) != 0) status = tree_from_text(text, code, out);

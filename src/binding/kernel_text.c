@@ -100,6 +100,34 @@ static PyObject *text_of_cache(PyObject *linecache, PyObject *filename) {
     return text;
 }
 
+/* Is an item of linecache._interactive_cache, whose key is (file, qualified name, first line), that of the
+ * code? Without a code: of the file. */
+static bool is_typed_in(PyObject *key, PyObject *filename, PyCodeObject *code) {
+    if (!PyTuple_Check(key) || PyTuple_GET_SIZE(key) != 3) return false;
+    if (PyObject_RichCompareBool(PyTuple_GET_ITEM(key, 0), filename, Py_EQ) != 1) return false;
+    if (!code) return true;
+    PyObject *name = PyObject_GetAttrString((PyObject *)code, "co_qualname");
+    bool same = name && PyObject_RichCompareBool(PyTuple_GET_ITEM(key, 1), name, Py_EQ) == 1 &&
+                PyLong_AsLong(PyTuple_GET_ITEM(key, 2)) == code->co_firstlineno;
+    Py_XDECREF(name);
+    return same;
+}
+
+/* What was typed in, or given with -c: Python 3.13 and later keep its lines. */
+static PyObject *text_of_interactive(PyObject *linecache, PyObject *filename, PyCodeObject *code) {
+    PyObject *all = PyObject_GetAttrString(linecache, "_interactive_cache"), *text = NULL;
+    PyObject *key, *entry;
+    Py_ssize_t at = 0;
+    while (all && PyDict_Check(all) && PyDict_Next(all, &at, &key, &entry)) {
+        if (!is_typed_in(key, filename, code)) continue;
+        if (!PyTuple_Check(entry) || PyTuple_GET_SIZE(entry) != 4) continue;
+        Py_XSETREF(text, text_of_lines(PyTuple_GET_ITEM(entry, 2))); /* the last is the newest */
+    }
+    PyErr_Clear();
+    Py_XDECREF(all);
+    return text;
+}
+
 /* linecache.getlines(filename, globals) after a look whether the file has changed. */
 static PyObject *text_of_linecache(PyObject *filename, PyObject *globals) {
     PyObject *linecache = PyImport_ImportModule("linecache");
@@ -134,13 +162,16 @@ static PyObject *text_of_run(PyObject *filename) {
     return with_plain_newlines(text);
 }
 
-PyObject *kernel_text_load(PyObject *filename, PyObject *globals, int attempt, bool *done) {
+PyObject *kernel_text_load(PyObject *filename, PyCodeObject *code, PyObject *globals, int attempt,
+                           bool *done) {
     *done = attempt >= 2;
     if (attempt == 0) {
         PyObject *modules = PyImport_GetModuleDict(); /* borrowed */
         PyObject *linecache = PyMapping_GetItemString(modules, "linecache");
         if (!linecache) PyErr_Clear();
         PyObject *text = linecache ? text_of_cache(linecache, filename) : NULL;
+        if (linecache && !text && !PyErr_Occurred())
+            text = text_of_interactive(linecache, filename, code);
         Py_XDECREF(linecache);
         return text || PyErr_Occurred() ? text : text_of_run(filename);
     }

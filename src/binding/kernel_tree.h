@@ -43,9 +43,11 @@ void kernel_host_deinit(kernel_host *h);
 const py_function *kernel_host_function(kernel_host *h, PyObject *function);
 
 /* kernel_text.c: the text of a source file (str, lines end in \n) by way `attempt` (0, 1, ...):
- * what linecache holds, the file itself, linecache asked to look again. *done: there are no more
- * ways. NULL without an exception: not to be had that way. */
-PyObject *kernel_text_load(PyObject *filename, PyObject *globals, int attempt, bool *done);
+ * what linecache holds, the file itself, linecache asked to look again. code: which of the texts typed in
+ * under that name, or NULL. *done: there are no more ways. NULL without an exception: not to be had that
+ * way. */
+PyObject *kernel_text_load(PyObject *filename, PyCodeObject *code, PyObject *globals, int attempt,
+                           bool *done);
 
 /* A copy of an ast object in the arena. class: the class around it, without leading underscores, when its
  * private names ("__x") are to be written out; else NULL. NULL: a Python exception is set. */

@@ -380,3 +380,20 @@ def test_programs_given_to_simt_run(tmp_path, way):
         text=True,
     )
     assert done.stdout == "3.0\n", done.stderr
+
+
+@pytest.mark.skipif(sys.version_info < (3, 13), reason="Python 3.13 and later keep the lines")
+@pytest.mark.parametrize("way", ["-c", "-i"])
+def test_programs_given_to_python_itself(way):
+    lines = ["import numpy as np", "from simt.numba import cuda", *SIMPLE.splitlines(), ""]
+    lines += ["out = np.zeros(1)", "kernel[1, 1](out, 2)", "print(out[0])"]
+    lines += ["try: kernel[1, 1](np.zeros(0), 2)", "except IndexError as e: print(e)", "", ""]
+    program = "\n".join(lines)
+    done = subprocess.run(
+        [sys.executable, *([way, program] if way == "-c" else [way])],
+        input=program if way == "-i" else None,
+        capture_output=True,
+        text=True,
+    )
+    assert "3.0\n" in done.stdout, done.stderr
+    assert "    out[0] = x + 1" in done.stdout
