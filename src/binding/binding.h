@@ -13,6 +13,10 @@
 
 #include "array/array.h"
 
+#if PY_VERSION_HEX < 0x030D0000 /* the public name is of Python 3.13 */
+#define Py_HashPointer _Py_HashPointer
+#endif
+
 /* simt._core.Array: what every face's array type starts with (ndarray here, Tensor in tensor.c). It is
  * abstract: it has the lifetime, weak references and no behaviour. */
 typedef struct pyarray {

@@ -358,7 +358,7 @@ static PyObject *compare(PyObject *x, PyObject *y, int op) {
     return operate(ops[op], x, y);
 }
 
-static Py_hash_t hash(PyObject *o) { return _Py_HashPointer(o); }
+static Py_hash_t hash(PyObject *o) { return Py_HashPointer(o); }
 
 /* ---- sequence and mapping ---- */
 

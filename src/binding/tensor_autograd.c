@@ -150,7 +150,7 @@ static PyObject *node_compare(PyObject *x, PyObject *y, int op) {
         Py_RETURN_NOTIMPLEMENTED;
     return PyBool_FromLong((((pynode *)x)->n == ((pynode *)y)->n) == (op == Py_EQ));
 }
-static Py_hash_t node_hash(PyObject *o) { return _Py_HashPointer(((pynode *)o)->n); }
+static Py_hash_t node_hash(PyObject *o) { return Py_HashPointer(((pynode *)o)->n); }
 static PyMethodDef node_methods[] = {{"name", node_name, METH_NOARGS, NULL}, {NULL}};
 static PyGetSetDef node_getset[] = {
     {"next_functions", node_next}, {"variable", node_variable}, {NULL}};
