@@ -61,6 +61,19 @@ def test_index_error_in_several_dimensions():
     assert np.array_equal(d.copy_to_host(), np.ones((4, 3)))
 
 
+def test_index_error_names_the_first_axis_that_is_out_of_range():
+    @cuda.jit
+    def look(v, i, j, k):
+        v[0, 0, 0] = v[i, j, k]
+
+    v = np.ones((3, 4, 5))
+    for place in ((0, 1, 5), (0, 4, 9), (-1, -5, 9), (3, 0, 0), (0, 0, -6), (-4, 9, 9)):
+        axis = next(a for a in range(3) if not -v.shape[a] <= place[a] < v.shape[a])
+        words = f"index {place[axis]} is out of bounds for axis {axis} with size {v.shape[axis]}:"
+        with pytest.raises(IndexError, match=words):
+            look[1, 1](v, *place)
+
+
 @cuda.jit
 def fails(how):
     if cuda.grid(1) == 37:

@@ -87,13 +87,11 @@ static void report(py_ctx *c, const py_node *at, const py_val *of, ir_value *con
         memcpy(f.shape, o->shape, sizeof f.shape);
     }
     ir_value *values[3] = {index[0], py_emit_int(c, IR_I64, 0), py_array_size(of, 0)};
-    for (uint32_t i = n; i-- > 1;) { /* the first axis that is out of range */
-        ir_value *fine = py_emit_int(c, IR_I1, 1);
-        for (uint32_t k = 0; k < i; k++)
-            fine = py_emit_binary(
-                c, IR_AND, fine, py_emit_binary(c, IR_LT_U, wrapped[k], py_array_size(of, (int)k)));
-        values[0] = i + 1 == n ? py_emit_select(c, fine, index[i], index[0])
-                               : py_emit_select(c, fine, index[i], values[0]);
+    ir_value *fine = NULL;             /* the axes before i */
+    for (uint32_t i = 1; i < n; i++) { /* the first axis that is out of range */
+        ir_value *ok = py_emit_binary(c, IR_LT_U, wrapped[i - 1], py_array_size(of, (int)i - 1));
+        fine = i == 1 ? ok : py_emit_binary(c, IR_AND, fine, ok);
+        values[0] = py_emit_select(c, fine, index[i], values[0]);
         values[1] = py_emit_select(c, fine, py_emit_int(c, IR_I64, i), values[1]);
         values[2] = py_emit_select(c, fine, py_array_size(of, (int)i), values[2]);
     }
