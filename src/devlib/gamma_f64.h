@@ -131,11 +131,16 @@ DEV_FN double dev_tgamma_fast_f64(double x) {
 
 // a sin(pi a) as result + *low
 static inline double dev_gamma_sine_f64(double a, double *low) {
-    double sl;
-    double s = dev_trig_pi_sum_f64(a, 0, &sl);
-    double d = a * s;
-    double dl = dev_fma_f64(a, sl, dev_fma_f64(a, s, -d));
-    double h = d + dl;
+    double l, sine, cosine;
+    uint64_t quadrant;
+    double r = dev_trig_pi_reduce_f64(a, &l, &quadrant);
+    double h = dev_trig_terms_f64(r, l, &sine, &cosine);
+    double s = (quadrant & 1u) != 0 ? h : r;
+    double sl = (quadrant & 1u) != 0 ? cosine : sine;
+    double b = (quadrant & 2u) != 0 ? -a : a;
+    double d = b * s;
+    double dl = dev_fma_f64(b, sl, dev_fma_f64(b, s, -d));
+    h = d + dl;
     *low = dl - (h - d);
     return h;
 }

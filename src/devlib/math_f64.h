@@ -104,8 +104,8 @@ DEV_FN double dev_log_f64(double x) {
 
 // ---- sin, cos ----
 
-// sin(r + lo) or cos(r + lo) by quadrant, as result + *low; |r| <= pi/4 and a bit, lo below an ulp of r
-DEV_FN double dev_trig_sum_f64(double r, double lo, uint64_t quadrant, double *low) {
+// sin(r + lo) = r + *sine, cos(r + lo) = result + *cosine; |r| <= pi/4 and a bit, lo below an ulp of r
+DEV_FN double dev_trig_terms_f64(double r, double lo, double *sine, double *cosine) {
     double s = r * r;
     double h = dev_fma_f64(s, -0.5, 1.0);
     double p = 0x1.5d8b35c603f44p-33;
@@ -114,7 +114,7 @@ DEV_FN double dev_trig_sum_f64(double r, double lo, uint64_t quadrant, double *l
     p = dev_fma_f64(p, s, -0x1.a01a019be8be9p-13);
     p = dev_fma_f64(p, s, 0x1.111111110f72ep-7);
     p = dev_fma_f64(p, s, -0x1.5555555555548p-3);
-    double sine = dev_fma_f64(r * s, p, lo * h);
+    *sine = dev_fma_f64(r * s, p, lo * h);
     double q = -0x1.8fa54e80761d8p-37;
     q = dev_fma_f64(q, s, 0x1.1ee9d9bfcba8ep-29);
     q = dev_fma_f64(q, s, -0x1.27e4f7ef07db2p-22);
@@ -122,17 +122,16 @@ DEV_FN double dev_trig_sum_f64(double r, double lo, uint64_t quadrant, double *l
     q = dev_fma_f64(q, s, -0x1.6c16c16c15005p-10);
     q = dev_fma_f64(q, s, 0x1.555555555554bp-5);
     double hl = dev_fma_f64(s, -0.5, 1.0 - h); // what h lost
-    double cosine = dev_fma_f64(s * s, q, dev_fma_f64(-r, lo, hl));
-    double v = (quadrant & 1u) != 0 ? h : r;
-    double vl = (quadrant & 1u) != 0 ? cosine : sine;
-    *low = dev_f64_bits(dev_bits_f64(vl) ^ ((quadrant & 2u) << 62));
-    return dev_f64_bits(dev_bits_f64(v) ^ ((quadrant & 2u) << 62));
+    *cosine = dev_fma_f64(s * s, q, dev_fma_f64(-r, lo, hl));
+    return h;
 }
 
+// sin(r + lo) or cos(r + lo) by quadrant
 DEV_FN double dev_trig_eval_f64(double r, double lo, uint64_t quadrant) {
-    double low;
-    double v = dev_trig_sum_f64(r, lo, quadrant, &low);
-    return v + low;
+    double sine, cosine;
+    double h = dev_trig_terms_f64(r, lo, &sine, &cosine);
+    double v = (quadrant & 1u) != 0 ? h + cosine : r + sine;
+    return dev_f64_bits(dev_bits_f64(v) ^ ((quadrant & 2u) << 62));
 }
 
 // x - quadrant * pi/2 as result + *lo; |x| <= DEV_TRIG_FAST (only the low bits of quadrant matter)

@@ -57,21 +57,24 @@ DEV_FN double dev_tan_f64(double x) {
 
 // ---- sinpi, cospi ----
 
-// sin(pi x) or cos(pi x), shift 0 or 1, as result + *low
-DEV_FN double dev_trig_pi_sum_f64(double x, uint64_t shift, double *low) {
+// pi x - n pi/2 = result + *low, with n in the low bits of *quadrant
+DEV_FN double dev_trig_pi_reduce_f64(double x, double *low, uint64_t *quadrant) {
     // far from 0 every number is a multiple of 1/2, so that whole turns come off exactly
     double y = dev_abs_f64(x) < 0x1p50 ? x : x - 2.0 * dev_floor_f64(x * 0.5);
     double z = dev_fma_f64(y, 2.0, DEV_ROUND_F64);
     double r = dev_fma_f64(z - DEV_ROUND_F64, -0.5, y); // exact
     double h = r * 0x1.921fb54442d18p+1;
-    double l = dev_fma_f64(r, 0x1.1a62633145c07p-53, dev_fma_f64(r, 0x1.921fb54442d18p+1, -h));
-    return dev_trig_sum_f64(h, l, dev_bits_f64(z) + shift, low);
+    *low = dev_fma_f64(r, 0x1.1a62633145c07p-53, dev_fma_f64(r, 0x1.921fb54442d18p+1, -h));
+    *quadrant = dev_bits_f64(z);
+    return h;
 }
 
+// sin(pi x) or cos(pi x): shift 0 or 1
 DEV_FN double dev_trig_pi_f64(double x, uint64_t shift) {
-    double low;
-    double v = dev_trig_pi_sum_f64(x, shift, &low);
-    return v + low;
+    double l;
+    uint64_t quadrant;
+    double h = dev_trig_pi_reduce_f64(x, &l, &quadrant);
+    return dev_trig_eval_f64(h, l, quadrant + shift);
 }
 
 DEV_FN double dev_sinpi_f64(double x) {
