@@ -423,6 +423,64 @@ def test_time_limit(monkeypatch):
         forever[4, 32](np.zeros(2))
 
 
+@cuda.jit
+def guarded(n, out):
+    i, j, k = cuda.grid(3)
+    if i >= n or j >= n or k >= n:
+        return
+    for _ in range(out.size):
+        out[i] += 1
+
+
+MOST = 2**31 - 1
+LONG_LAUNCHES = [
+    ((MOST, 65535), 1),
+    ((MOST, 65535, 65535), 1024),
+    ((65535, 65535, 2), (1, 1024)),
+    ((MOST, 65535, 65535), (8, 8, 16)),
+]
+
+
+@pytest.mark.parametrize(("grid", "block"), LONG_LAUNCHES)
+def test_long_launches_of_threads_that_return_at_once(monkeypatch, grid, block):
+    out = np.zeros(1)
+    sent = []
+
+    def fire():
+        sent.append(time.perf_counter())
+        os.kill(os.getpid(), signal.SIGINT)
+
+    timer = threading.Timer(0.05, fire)
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        guarded[grid, block](0, out)
+    assert time.perf_counter() - sent[0] < 1
+    monkeypatch.setenv("SIMT_TIME_LIMIT", "0.1")
+    words = "guarded ran for more than 0.1 s and was stopped: .* % of its blocks had been started"
+    with pytest.raises(TimeoutError, match=words):
+        guarded[grid, block](0, out)
+
+
+def test_the_time_limit_names_blocks_of_kernels_that_run_by_rows(monkeypatch):
+    """One thread alone runs long: the one at 700, 5."""
+
+    @cuda.jit
+    def one_is_long(out):
+        x, y = cuda.grid(2)
+        k = 0
+        if x == 700 and y == 5:
+            while out[0] == 0:
+                k += 1
+        out[1 + k] = 1
+
+    monkeypatch.setenv("SIMT_TIME_LIMIT", "0.1")
+    for block in ((32, 2), (1, 8), (100, 1), (1024, 1)):
+        grid = (-(-1000 // block[0]), -(-8 // block[1]))
+        number = 700 // block[0] + 5 // block[1] * grid[0]
+        with pytest.raises((TimeoutError, RuntimeError), match=f"block {number}\\b.* line"):
+            one_is_long[grid, block](np.zeros(3))
+
+
 def test_threads_launch_at_once():
     arrays = [np.zeros(1000) for _ in range(8)]
 

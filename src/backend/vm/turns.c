@@ -193,8 +193,8 @@ static bool meet_grid(const vm_code *c, vm_frame *f) {
     return true;
 }
 
-/* No gang can run and no barrier opens: says where the first one waits. */
-static code_result report_stuck(const vm_code *c, vm_frame *f, code_fault *fault) {
+/* No gang can run: says where the first one waits. */
+static void say_where(const vm_code *c, vm_frame *f, code_fault *fault) {
     for (uint32_t i = 0; i < c->gangs; i++) {
         const vm_gang *g = vm_gang_of(c, f, i);
         if (g->state == VM_DONE) continue;
@@ -207,7 +207,6 @@ static code_result report_stuck(const vm_code *c, vm_frame *f, code_fault *fault
         fault->at_what = ir_op_table[op].name;
         if (g->state == VM_AT_WARP) break;
     }
-    return CODE_STUCK;
 }
 
 /* After a turn of all: opens what can open; true: some gang can run. */
@@ -221,8 +220,10 @@ static bool goes_on(const vm_code *c, vm_frame *f, code_fault *fault, code_resul
         return true;
     }
     *result = CODE_YIELD;
-    if (count_state(c, f, VM_AT_GRID_SYNC) + done == c->gangs) return meet_grid(c, f);
-    *result = report_stuck(c, f, fault);
+    bool at_grid = count_state(c, f, VM_AT_GRID_SYNC) + done == c->gangs;
+    if (at_grid && meet_grid(c, f)) return true;
+    say_where(c, f, fault);
+    if (!at_grid) *result = CODE_STUCK;
     return false;
 }
 

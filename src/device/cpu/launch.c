@@ -54,7 +54,7 @@ typedef struct launch_job {
         *first; /* ran blocks before the pool did: the caller goes on with what waits there */
     atomic_flag stop_lock; /* guards the two below: what is reported */
     code_fault at;
-    uint64_t stop_block;
+    uint64_t stop_block; /* or, where at.at_what is NULL, how many had been started */
 } launch_job;
 
 typedef struct waiting_block {
@@ -164,6 +164,7 @@ static void watch_limit(launch_worker *w, uint64_t now, uint64_t block) {
     if (w->limit_ns > 0 && now - began > w->limit_ns) stop_at(w, SIMT_ERR_TIME_LIMIT, block);
 }
 
+/* block: which one is on its way, or, where it has not said where it is, how many were started. */
 static bool stopped(launch_worker *w, uint64_t block) {
     uint64_t now = clock_ns();
     ask_interrupt(w, now);
@@ -319,7 +320,9 @@ static void end_worker(launch_worker *w) {
 static void run_chunks(launch_worker *w) {
     launch_job *j = w->job;
     w->asked = w->caller ? clock_ns() : 0;
-    while (!stopped(w, 0)) {
+    for (;;) {
+        if (w->nwaiting == 0) w->fault.at_what = NULL; /* where a block was that has ended */
+        if (stopped(w, atomic_load_explicit(&j->next, memory_order_relaxed))) break;
         uint64_t begin = atomic_fetch_add(&j->next, j->chunk);
         if (begin >= j->nblocks) break;
         uint64_t end = j->nblocks - begin < j->chunk ? j->nblocks : begin + j->chunk;
@@ -360,17 +363,31 @@ static uint64_t run_some(launch_worker *w, bool may_share) {
         if (b == j->nblocks) break;
         uint64_t spent = clock_ticks() - start;
         if (may_share && spent > limit && spent / b * (j->nblocks - b) > 2 * limit) break;
+        if (w->nwaiting == 0) w->fault.at_what = NULL; /* where a block was that has ended */
         if ((b & 63) == 0 && stopped(w, b)) break;
         if (w->nwaiting > 0) resume_waiting(w, 1); /* new blocks come first */
     }
     return b;
 }
 
+/* Stopped while no block was on its way, that is known. */
+static simt_status report_between(const launch_job *j, simt_status status) {
+    uint64_t started = j->stop_block < j->nblocks ? j->stop_block : j->nblocks;
+    if (status != SIMT_ERR_TIME_LIMIT)
+        return status_fail(status, "kernel %s makes no progress", j->c->name);
+    return status_fail(
+        status,
+        "kernel %s ran for more than %g s and was stopped: %.3g %% of its blocks had "
+        "been started",
+        j->c->name, (double)time_limit_ns() * 1e-9, 100.0 * (double)started / (double)j->nblocks);
+}
+
 static simt_status report_stopped(const launch_job *j, simt_status status) {
     const code *c = j->c;
     const code_fault *at = &j->at;
     unsigned long long block = j->stop_block;
-    const char *what = at->at_what != NULL ? at->at_what : "its start";
+    const char *what = at->at_what;
+    if (what == NULL) return report_between(j, status);
     if (status == SIMT_ERR_TIME_LIMIT)
         status_fail(
             status,
