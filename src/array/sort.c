@@ -125,7 +125,8 @@ static bool is_zero(dtype dt, const char *p) {
 /* The zeros of a sorted row get the order of signs that they had before: they are equal. */
 static void restore_zeros(const sorting *s, const char *from, char *to) {
     int64_t step = step_in(s), to_step = step_out(s);
-    while (!is_zero(s->dt, to)) to += to_step;
+    for (size_t i = 0; !is_zero(s->dt, to); to += to_step)
+        if (++i == s->n) return;
     for (size_t i = 0; i < s->n; i++, from += step) {
         if (!is_zero(s->dt, from)) continue;
         memcpy(to, from, s->item);
