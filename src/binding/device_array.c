@@ -82,8 +82,10 @@ bool kernel_scalar_of_object(PyObject *o, py_scalar *out) {
     size_t slot = ((uintptr_t)o >> 4 ^ (uintptr_t)o >> 9) % 32;
     if (cache[slot].o == o) return *out = cache[slot].s, true;
     if (!find_scalar(o, out)) return false;
-    Py_XSETREF(cache[slot].o, Py_NewRef(o));
+    PyObject *before = cache[slot].o;
+    cache[slot].o = Py_NewRef(o);
     cache[slot].s = *out;
+    Py_XDECREF(before); /* may run Python code, and so other threads: when the slot is whole */
     return true;
 }
 

@@ -71,26 +71,41 @@ static int compile_text(const finder *f, const char *text, bool tree, PyObject *
     return 0;
 }
 
-/* A code object within `outer` that begins at `line` (0: anywhere) and does the same as ours; -1:
- * an exception. */
+static bool is_ours(const finder *f, PyCodeObject *code, int line) {
+    return code->co_firstlineno == line &&
+           (kernel_code_equal(code, f->code) || kernel_code_rewritten(code, f->code));
+}
+
+/* A code object within `outer` that begins at `line` does the same as ours. */
 static bool has_code(const finder *f, PyCodeObject *outer, int line) {
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(outer->co_consts); i++) {
         PyObject *item = PyTuple_GET_ITEM(outer->co_consts, i);
         if (!PyCode_Check(item)) continue;
         PyCodeObject *inner = (PyCodeObject *)item;
-        if ((!line || inner->co_firstlineno == line) &&
-            (kernel_code_equal(inner, f->code) || kernel_code_rewritten(inner, f->code)))
-            return true;
-        if (has_code(f, inner, line)) return true;
+        if (is_ours(f, inner, line) || has_code(f, inner, line)) return true;
     }
     return false;
 }
 
+/* The same of the lambda that `outer`, or what it holds, makes last: those of its defaults come before. */
+static bool has_lambda(const finder *f, PyCodeObject *outer, int line) {
+    PyCodeObject *last = NULL;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(outer->co_consts); i++) {
+        PyObject *item = PyTuple_GET_ITEM(outer->co_consts, i);
+        if (PyCode_Check(item)) last = (PyCodeObject *)item;
+    }
+    if (!last) return false;
+    bool lambda = PyUnicode_Compare(last->co_name, f->code->co_name) == 0;
+    return lambda ? is_ours(f, last, line) : has_lambda(f, last, line);
+}
+
+/* 1, 0 or -1 (an exception). */
 static int compiles_to_code(const finder *f, const char *text, int line) {
     PyObject *module;
     int status = compile_text(f, text, false, &module);
     if (status <= 0) return status;
-    status = has_code(f, (PyCodeObject *)module, line);
+    PyCodeObject *code = (PyCodeObject *)module;
+    status = f->lambda ? has_lambda(f, code, line) : has_code(f, code, line);
     Py_DECREF(module);
     return status;
 }

@@ -77,6 +77,17 @@ def test_lambdas_of_longer_statements(tmp_path, name):
     assert _core.kernel_tree(function).startswith("(Lambda@")
 
 
+def test_lambdas_within_lambdas(tmp_path):
+    text = "f = lambda x, g=lambda y: y, *, h=lambda z: lambda w: z: lambda v: (lambda: v, 1)\n"
+    f = run(tmp_path / "part.py", text)["f"]
+    g, h = f.__defaults__[0], f.__kwdefaults__["h"]
+    found = {"x": f, "y": g, "z": h, "w": h(1), "v": f(1)}
+    for name, function in found.items():
+        place = text.index(f"lambda {name}") + 1
+        assert _core.kernel_tree(function).startswith(f"(Lambda@1:{place}-"), name
+    assert _core.kernel_tree(f(1)(2)[0]).startswith(f"(Lambda@1:{text.index('lambda:') + 1}-")
+
+
 DEFS = {
     "docstring at the margin": 'def f(x):\n    """A\nB\n\n    C"""\n    return x',
     "string at the margin": "def f(x):\n    y = '''\n# no comment\n'''\n    return x",
