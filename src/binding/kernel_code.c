@@ -160,18 +160,28 @@ static PyObject *imported_words(const finder *f) {
     return set;
 }
 
-/* Names of the code and of functions within that the file imports: "math,cuda", appended to `out`. */
-static bool add_imported(PyCodeObject *code, PyObject *words, PyObject *out) {
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(code->co_names); i++) {
-        PyObject *name = PyTuple_GET_ITEM(code->co_names, i);
+static bool add_common(PyObject *names, PyObject *words, PyObject *out) {
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(names); i++) {
+        PyObject *name = PyTuple_GET_ITEM(names, i);
         int is = PySet_Contains(words, name);
         if (is < 0 || (is && PyList_Append(out, name) < 0)) return false;
     }
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(code->co_consts); i++) {
-        PyObject *inner = PyTuple_GET_ITEM(code->co_consts, i);
-        if (PyCode_Check(inner) && !add_imported((PyCodeObject *)inner, words, out)) return false;
-    }
     return true;
+}
+
+/* Names of the code and of functions within that the file imports: "math,cuda", appended to `out`. Names
+ * of variables count too: CPython looks no closer. */
+static bool add_imported(PyCodeObject *code, PyObject *words, PyObject *out) {
+    PyObject *locals = PyCode_GetVarnames(code), *free = PyCode_GetFreevars(code);
+    bool done = locals && free && add_common(code->co_names, words, out) &&
+                add_common(locals, words, out) && add_common(free, words, out);
+    Py_XDECREF(locals);
+    Py_XDECREF(free);
+    for (Py_ssize_t i = 0; done && i < PyTuple_GET_SIZE(code->co_consts); i++) {
+        PyObject *inner = PyTuple_GET_ITEM(code->co_consts, i);
+        done = !PyCode_Check(inner) || add_imported((PyCodeObject *)inner, words, out);
+    }
+    return done;
 }
 
 static PyObject *join(const char *head, PyObject *names, const char *tail) {

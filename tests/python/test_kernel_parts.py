@@ -104,6 +104,9 @@ DEFS = {
     "its own name": "def f(x): pass\nclass A:\n    def f(x):\n        return f(x)\nf = A.f",
     "imports of others": "import math\ndef g():\n    import types\ndef f(x):\n"
     "    return math.sin(x) + types.sin(x)",
+    "imported again inside": "import math\ndef g():\n    import math\n    def f(x):\n"
+    "        return math.sin(x) + x.sin()\n    return f\nf = g()",
+    "named as an import": "import math as x\ndef f(x):\n    return x.sin(x)",
     "form feed": "\x0cdef f(x):\n    return x\n\x0c",
     "tabs": "if 1:\n\tdef f(x):\n\t\tif x:\n\t\t\treturn x\n\t\treturn 1",
     "one line": "def f(x): return x",
