@@ -7,6 +7,7 @@
  *   kernel_entries.c signature and block size -> compiled kernel; a bounded number is kept
  *   kernel_launch.c  the dispatcher: arguments -> signature and slots, launch, faults
  *   kernel_args.c    the arguments of a launch: signature bytes and slots
+ *   kernel_match.c   the same for a declared signature
  *   kernel_record.c  structured dtypes
  *   kernel_fault.c   faults and prints of a launch: exceptions, sys.stdout
  *   device_array.c   numba's DeviceNDArray; device_methods.c its methods
@@ -37,11 +38,8 @@ typedef struct kernel_record {
     PyObject *dtype, *text; /* a structured numpy.dtype, its description (bytes) */
     int64_t size;
 } kernel_record;
-bool kernel_is_structured(PyObject *dtype);
-/* Kept for ever. NULL: an exception is set (a field that kernels do not have). */
-const kernel_record *kernel_record_of(PyObject *dtype);
-/* Of a numpy.dtype, of what has memory and a dtype, of a numba record type. NULL without an exception: it has
- * none. */
+/* Of a numpy.dtype, of what has memory and a dtype, of a numba record type; kept for ever. NULL: it has
+ * none, or an exception is set (a field that kernels do not have). */
 const kernel_record *kernel_record_of_object(PyObject *o);
 
 /* ---- device_array.c ---- */

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-bool kernel_is_structured(PyObject *dtype) {
+static bool is_structured(PyObject *dtype) {
     if (strncmp(Py_TYPE(dtype)->tp_name, "numpy.dtype", 11) != 0) return false;
     PyObject *names = PyObject_GetAttrString(dtype, "names");
     bool is = names && names != Py_None;
@@ -24,7 +24,7 @@ static kernel_record *new_record(PyObject *dtype) {
     return r;
 }
 
-const kernel_record *kernel_record_of(PyObject *dtype) {
+static const kernel_record *record_of(PyObject *dtype) {
     static PyObject *known; /* dtype -> capsule; they are few */
     if (!known && !(known = PyDict_New())) return NULL;
     PyObject *capsule = PyDict_GetItemWithError(known, dtype);
@@ -45,7 +45,7 @@ const kernel_record *kernel_record_of_object(PyObject *o) {
         dtype = PyObject_GetAttrString(o, value ? "dtype" : "_simt_record");
     }
     PyErr_Clear();
-    const kernel_record *r = dtype && kernel_is_structured(dtype) ? kernel_record_of(dtype) : NULL;
+    const kernel_record *r = dtype && is_structured(dtype) ? record_of(dtype) : NULL;
     Py_XDECREF(dtype);
     return r;
 }

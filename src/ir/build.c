@@ -52,6 +52,12 @@ size_t ir_type_bytes(ir_type t) { return types[t].bytes; }
 unsigned ir_type_bits(ir_type t) { return types[t].bits; }
 const char *ir_type_name(ir_type t) { return types[t].name; }
 
+bool ir_inst_needs_block(const ir_inst *inst) {
+    if (inst->op == IR_SPECIAL) return inst->imm == IR_LANEID;
+    if (inst->op == IR_ALLOC) return inst->results->type == IR_PTR_SHARED;
+    return ir_op_table[inst->op].convergent && !ir_op_is_atomic(inst->op);
+}
+
 ir_type ir_type_of_dtype(dtype dt) {
     switch (dt) {
     case DT_F16: return IR_F16;

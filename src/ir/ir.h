@@ -165,6 +165,9 @@ typedef struct ir_func {
     bool failed;      /* out of memory while building: the builder goes on with dummies */
 } ir_func;
 
+/* What threads of a block do together or share: barriers, warp operations, their lanes, shared memory. */
+bool ir_inst_needs_block(const ir_inst *inst);
+
 /* ---- making and freeing; a new function has no parameters yet ---- */
 ir_func *ir_func_new(const char *name, const char *file); /* NULL: no memory */
 void ir_func_free(ir_func *f);

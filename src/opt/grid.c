@@ -38,10 +38,7 @@ static int axis_of_index(const ir_inst *in) {
 }
 
 static bool needs_blocks(const ir_inst *in) {
-    const ir_op_info *info = &ir_op_table[in->op];
-    if (in->op == IR_SPECIAL && in->imm == IR_LANEID) return true;
-    if (in->op == IR_ALLOC) return in->results->type == IR_PTR_SHARED;
-    if (info->convergent && !ir_op_is_atomic(in->op)) return true;
+    if (ir_inst_needs_block(in)) return true;
     bool widens = in->op == IR_SEXT || in->op == IR_ZEXT;
     for (unsigned i = 0; i < in->nargs; i++) {
         const ir_value *v = in->args[i];

@@ -72,13 +72,11 @@ def _make_ufunc(kind, ftylist_or_function, layout, target, options):
     from .cuda import vectorizers
 
     if callable(ftylist_or_function):
-        return vectorizers.make(kind, target, (), options)(ftylist_or_function)
+        return vectorizers.make(kind, target, (), layout, options)(ftylist_or_function)
     signatures = ftylist_or_function
     if isinstance(signatures, (str, Signature)) or isinstance(next(iter(signatures), ""), Type):
         signatures = [signatures]
-    if layout is not None:
-        options["layout"] = layout
-    return vectorizers.make(kind, target, signatures, options)
+    return vectorizers.make(kind, target, signatures, layout, options)
 
 
 def vectorize(ftylist_or_function=(), target="cpu", **options):

@@ -13,10 +13,7 @@ enum { ROW = 512, LEAST_ROW = 64, WANTED_RUNS = 16, MOST_LOCAL_BYTES = 1 << 20 }
 
 static bool mentions_blocks(const ir_region *r) {
     for (const ir_inst *in = r->first; in != NULL; in = in->next) {
-        const ir_op_info *info = &ir_op_table[in->op];
-        if (info->convergent && !ir_op_is_atomic(in->op)) return true;
-        if (in->op == IR_SPECIAL && (in->imm <= IR_CTAID_Z || in->imm == IR_LANEID)) return true;
-        if (in->op == IR_ALLOC && in->results->type == IR_PTR_SHARED) return true;
+        if (ir_inst_needs_block(in) || (in->op == IR_SPECIAL && in->imm <= IR_CTAID_Z)) return true;
         for (int i = 0; i < 2 && in->regions[i] != NULL; i++)
             if (mentions_blocks(in->regions[i])) return true;
     }

@@ -40,6 +40,7 @@ static py_val transposed(py_ctx *c, const py_val *of) {
     const py_type *t = of->type;
     ir_value *sizes[PY_MAX_NDIM], *strides[PY_MAX_NDIM];
     char layout = t->layout == 'C' ? 'F' : t->layout == 'F' ? 'C' : 'A';
+    if (t->ndim < 2) return *of;
     for (int i = 0; i < t->ndim; i++) {
         sizes[i] = py_array_size(of, t->ndim - 1 - i);
         strides[i] = py_array_stride(of, t->ndim - 1 - i);
@@ -50,7 +51,6 @@ static py_val transposed(py_ctx *c, const py_val *of) {
         *o = *of->origin;
         for (int i = 0; i < t->ndim; i++) o->shape[i] = of->origin->shape[t->ndim - 1 - i];
     }
-    if (t->ndim < 2) return *of;
     return py_array_val(
         c, py_type_array(c, t->scalar, t->record, t->ndim, layout, t->space, t->readonly),
         py_array_ptr(of), sizes, strides, o);

@@ -35,6 +35,7 @@ typedef enum py_scalar {
 } py_scalar;
 const char *py_scalar_name(py_scalar s); /* Numba's: "float32", "complex64", "bool" */
 size_t py_scalar_bytes(py_scalar s);     /* in memory */
+static inline bool py_scalar_is_complex(py_scalar s) { return s >= PY_S_C64 && s <= PY_S_C128; }
 
 /* ---- signatures: the types of a launch's arguments as a byte string ----
  *   scalar          the py_scalar

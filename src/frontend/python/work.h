@@ -205,7 +205,6 @@ static inline bool py_scalar_is_integral(py_scalar s) { return s >= PY_S_BOOL &&
 static inline bool py_scalar_is_signed(py_scalar s) { return s >= PY_S_I8 && s <= PY_S_I64; }
 static inline bool py_scalar_is_unsigned(py_scalar s) { return s >= PY_S_U8 && s <= PY_S_U64; }
 static inline bool py_scalar_is_float(py_scalar s) { return s >= PY_S_F16 && s <= PY_S_F64; }
-static inline bool py_scalar_is_complex(py_scalar s) { return s >= PY_S_C64; }
 static inline py_scalar py_scalar_part(py_scalar s) { /* of a complex type */
     return s == PY_S_C64 ? PY_S_F32 : s == PY_S_C128 ? PY_S_F64 : s;
 }

@@ -21,12 +21,11 @@ _NO_MATCH = (
 )
 
 
-def make(kind, target, signatures, options):
-    """What vectorize (kind 'vectorize') or guvectorize returns: a decorator."""
+def make(kind, target, signatures, layout, options):
+    """What vectorize or guvectorize (kind; layout: '(n)->()') returns: a decorator."""
     if target not in ("cuda", "cpu", "parallel"):
         raise ValueError(f"{kind}: unsupported target {target!r}")
     identity = options.pop("identity", None)
-    layout = options.pop("layout", None)
     if not signatures:
         if target != "cuda":
             raise NotImplementedError(
