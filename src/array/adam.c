@@ -13,16 +13,6 @@ enum { CHUNK = 4096 }; /* elements */
 typedef void (*adam_loop)(float *param, const float *grad, float *average, float *square, size_t n,
                           const array_adam_scalars *s);
 
-static adam_loop find_loop(void) {
-    switch (isa_find(NULL)) {
-#ifdef __x86_64__
-    case ISA_AVX512: return adam_loop_avx512;
-    case ISA_AVX2: return adam_loop_avx2;
-#endif
-    default: return adam_loop_generic;
-    }
-}
-
 static bool fits(const array_adam *x) {
     array *const all[4] = {x->param, x->grad, x->average, x->square};
     for (int i = 0; i < 4; i++)
@@ -88,7 +78,7 @@ static simt_status run_locked(const array_adam *items, int n, bool *done) {
         chunks += chunks_of(&items[i]);
     }
     if (!disjoint(items, n)) return SIMT_OK;
-    adam_run r = {items, n, find_loop()};
+    adam_run r = {items, n, ISA_CHOOSE(adam_loop, NULL)};
     void *token = chunks > 100 && array_ctx.gil_drop ? array_ctx.gil_drop() : NULL;
     bool held = device_hold_interrupts(true);
     status = array_ctx.dev->parallel(array_ctx.dev, chunks, 4, run_chunks, &r);

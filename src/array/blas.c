@@ -53,12 +53,7 @@ static const gemm_kernels *own_kernels(void) {
     static const gemm_kernels *_Atomic found;
     const gemm_kernels *k = atomic_load_explicit(&found, memory_order_relaxed);
     if (k) return k;
-    k = &gemm_kernels_generic;
-#ifdef __x86_64__
-    isa_level isa = isa_find(NULL);
-    if (isa == ISA_AVX512) k = &gemm_kernels_avx512;
-    if (isa == ISA_AVX2) k = &gemm_kernels_avx2;
-#endif
+    k = ISA_CHOOSE(gemm_kernels, NULL);
     atomic_store_explicit(&found, k, memory_order_relaxed);
     return k;
 }

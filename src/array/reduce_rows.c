@@ -21,16 +21,6 @@ typedef struct reducing {
     char *partials; /* [row][chunk] */
 } reducing;
 
-static rows_finder find_finder(void) {
-    switch (isa_find(NULL)) {
-#ifdef __x86_64__
-    case ISA_AVX512: return rows_find_avx512;
-    case ISA_AVX2: return rows_find_avx2;
-#endif
-    default: return rows_find_generic;
-    }
-}
-
 static const char *row_at(const reducing *r, size_t row) {
     const call_view *in = &r->c->in[0];
     return in->data + walk_offset(in->shape, in->strides, r->kept, (int64_t)row);
@@ -101,7 +91,7 @@ simt_status call_reduce_rows(const call_args *c) {
     enum { GRAIN = 1 << 16 }; /* elements: some microseconds */
     array_op op = c->node->op;
     int64_t length;
-    reducing r = {.c = c, .loops = find_finder()(c->in[0].dt), .rows = 1};
+    reducing r = {.c = c, .loops = ISA_CHOOSE(rows_find, NULL)(c->in[0].dt), .rows = 1};
     if (!graph_reduces_rows(c->node, &length) || r.loops == NULL)
         return status_fail(SIMT_ERR_INTERNAL, "no rows in '%s'", array_op_table[op].name);
     r.position = op == OP_ARGMAX || op == OP_ARGMIN;

@@ -17,7 +17,6 @@ typedef struct rows_loops {
 } rows_loops;
 
 /* NULL: no loops for this dtype (graph_reduces_rows says which have some). */
-typedef const rows_loops *(*rows_finder)(dtype dt);
 const rows_loops *rows_find_generic(dtype dt);
 const rows_loops *rows_find_avx2(dtype dt);
 const rows_loops *rows_find_avx512(dtype dt);

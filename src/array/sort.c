@@ -82,16 +82,6 @@ typedef struct sorting {
     size_t group;               /* rows that are sorted side by side */
 } sorting;
 
-static const sort_loops *find_loops(void) {
-    switch (isa_find(NULL)) {
-#ifdef __x86_64__
-    case ISA_AVX512: return &sort_loops_avx512;
-    case ISA_AVX2: return &sort_loops_avx2;
-#endif
-    default: return &sort_loops_generic;
-    }
-}
-
 static int64_t step_in(const sorting *s) { return s->c->in[0].strides[s->rows.axis]; }
 static int64_t step_out(const sorting *s) { return s->c->out.strides[s->rows.axis]; }
 
@@ -514,7 +504,7 @@ simt_status call_sort(const call_args *c) {
     const call_view *in = &c->in[0];
     int axis = (int)c->node->params[0];
     sorting s = {.c = c,
-                 .loops = find_loops(),
+                 .loops = ISA_CHOOSE(sort_loops, NULL),
                  .rows = walk_rows_of(c, axis),
                  .dt = in->dt,
                  .values = c->node->op == OP_SORT,

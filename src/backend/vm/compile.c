@@ -5,16 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const vm_kernels *find_kernels(const char *isa) {
-    switch (isa_find(isa)) {
-#ifdef __x86_64__
-    case ISA_AVX512: return &vm_kernels_avx512;
-    case ISA_AVX2: return &vm_kernels_avx2;
-#endif
-    default: return &vm_kernels_generic;
-    }
-}
-
 /* Unlike anything that a frame left by other code could hold. */
 static uint64_t new_serial(void) {
     static atomic_ullong next = 1;
@@ -134,7 +124,7 @@ static simt_status compile_as(const ir_func *f, const backend_options *o, bool s
     vm_code *c = calloc(1, sizeof *c);
     if (c == NULL) return status_fail(SIMT_ERR_MEMORY, "no memory to compile kernel %s", f->name);
     arena_init(&c->mem);
-    c->kernels = find_kernels(o->isa);
+    c->kernels = ISA_CHOOSE(vm_kernels, o->isa);
     c->serial = new_serial();
     c->base.run = vm_run;
     c->base.runs = vm_runs;
