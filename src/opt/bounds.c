@@ -268,7 +268,8 @@ static void decide(proving *p, ir_inst *in) {
     if (is_compare(in)) {
         int outcome = outcome_of(p, in);
         if (outcome >= 0) opt_become_const(in, (uint64_t)outcome);
-    } else if (in->op == IR_SELECT && opt_is_const(in->args[0])) { /* on what was just decided */
+    } else if (in->op == IR_SELECT && opt_is_const(in->args[0])) {
+        /* fold would do it, but what comes below is proved by the side that was chosen */
         opt_forward(in->results, in->args[in->args[0]->inst->imm != 0 ? 1 : 2]);
         ir_inst_remove(in);
     } else if (in->op == IR_MIN_S || in->op == IR_MAX_S) {
