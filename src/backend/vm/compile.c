@@ -95,7 +95,7 @@ static bool keep_all(vm_code *c, const ir_func *f) {
 }
 
 static simt_status build(vm_plan *p, vm_code *c) {
-    SIMT_TRY(ir_find_shapes(p->f, p->block, p->small_grid, p->mem, &p->shapes));
+    SIMT_TRY(ir_find_shapes(p->f, p->box, p->small_grid, p->mem, &p->shapes));
     if (!vm_plan_scan(p))
         return status_fail(SIMT_ERR_MEMORY, "no memory to compile kernel %s", p->f->name);
     SIMT_TRY(vm_plan_gangs(p));
@@ -114,13 +114,13 @@ static simt_status compile_as(const ir_func *f, const backend_options *o, bool s
                               bool small_grid, vm_code **out) {
     arena scratch;
     arena_init(&scratch);
-    vm_plan p = {.f = f, .mem = &scratch, .block = {1, 1, 1}, .small_grid = small_grid};
-    memcpy(p.ntid, o->block, sizeof p.ntid);
+    vm_plan p = {.f = f, .mem = &scratch, .box = {1, 1, 1}, .small_grid = small_grid};
+    memcpy(p.block, o->block, sizeof p.block);
     if (spreads)
-        p.block[0] = vm_spread_lanes(o->block);
+        p.box[0] = vm_spread_lanes(o->block);
     else
-        memcpy(p.block, o->block, sizeof p.block);
-    p.threads = p.block[0] * p.block[1] * p.block[2];
+        memcpy(p.box, o->block, sizeof p.box);
+    p.threads = p.box[0] * p.box[1] * p.box[2];
     vm_code *c = calloc(1, sizeof *c);
     if (c == NULL) return status_fail(SIMT_ERR_MEMORY, "no memory to compile kernel %s", f->name);
     arena_init(&c->mem);
@@ -132,7 +132,7 @@ static simt_status compile_as(const ir_func *f, const backend_options *o, bool s
     c->base.nparams = f->body.nparams;
     c->spreads = spreads;
     memcpy(c->base.block, o->block, sizeof c->base.block);
-    memcpy(c->box, p.block, sizeof c->box);
+    memcpy(c->box, p.box, sizeof c->box);
     simt_status status = build(&p, c);
     bool made = c->ninsts > 0;
     if (status == SIMT_OK && made && !keep_all(c, f))

@@ -243,7 +243,7 @@ static bool waits_for_other_blocks(const vm_plan *p, const vm_node *loop) {
         fixed |= axes_fixed(p, o->args[0]);
         if (scan_from(o->regions[1]->first, NULL) == SCAN_WRITES) return false;
     }
-    for (int d = 0; d < 3; d++) axes |= (unsigned)(p->block[d] > 1) << d;
+    for (int d = 0; d < 3; d++) axes |= (unsigned)(p->box[d] > 1) << d;
     return together || (axes & ~fixed) == 0;
 }
 

@@ -60,9 +60,8 @@ static void find_shapes(meetings *m) {
     ir_groups groups = {.with = m->with, .threads = p->threads, .values = m->values};
     ir_shapes shapes;
     m->found_for = arena_alloc(p->mem, bytes);
-    m->status = m->found_for == NULL
-                    ? status_fail(SIMT_ERR_MEMORY, "no memory to compile a kernel")
-                    : ir_find_group_shapes(p->f, p->block, &groups, p->mem, &shapes);
+    m->status = m->found_for == NULL ? status_fail(SIMT_ERR_MEMORY, "no memory to compile a kernel")
+                                     : ir_find_group_shapes(p->f, p->box, &groups, p->mem, &shapes);
     if (m->status != SIMT_OK) return;
     memcpy(m->found_for, m->with, bytes);
     const ir_construct_shape *next = shapes.constructs;
@@ -157,7 +156,7 @@ simt_status vm_plan_meetings(vm_plan *p, bool *together) {
         if (!waits(in) || is_calm(in)) continue;
         if (m.with == NULL) {
             ir_thread_value *values;
-            SIMT_TRY(ir_find_thread_values(p->f, p->block, p->mem, &values));
+            SIMT_TRY(ir_find_thread_values(p->f, p->box, p->mem, &values));
             m.values = values;
             m.with = ARENA_ARRAY(p->mem, uint32_t, p->threads);
             m.shapes = ARENA_ARRAY(p->mem, const ir_construct_shape *, p->nnodes);

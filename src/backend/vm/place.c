@@ -84,7 +84,7 @@ static uint32_t constant_vector(vm_emitter *e, unsigned size, uint64_t base, con
     size_t at = take_constant(e, (size_t)size * e->c->lanes);
     if (e->status != SIMT_OK) return 0;
     for (uint32_t i = 0; i < e->c->lanes; i++) {
-        uint32_t width = e->p->block[0], row = i / width, height = e->p->block[1];
+        uint32_t width = e->p->box[0], row = i / width, height = e->p->box[1];
         uint64_t x = base;
         if (v->stride == VM_VARYING) /* laneid */
             x += i % IR_WARP_SIZE;
@@ -149,7 +149,7 @@ void vm_forget_vectors(vm_emitter *e, uint32_t before) {
 
 /* The entry that holds a scalar's step along an axis; 0: no step. */
 uint32_t vm_step_entry(vm_emitter *e, const vm_value *v, int axis) {
-    const uint32_t *n = e->p->block;
+    const uint32_t *n = e->p->box;
     if (v->stride == VM_ROWS) return v->step[axis];
     if (v->stride == 0 || n[axis] == 1) return 0;
     int64_t lanes = axis == 0 ? 1 : axis == 1 ? n[0] : (int64_t)n[0] * n[1];
@@ -164,7 +164,7 @@ static void place_special(vm_emitter *e, vm_value *v, uint64_t which) {
                    : v->stride == VM_VARYING ? constant_vector(e, 4, 0, v)
                                              : vm_new_constant(e, 0);
     else if (which >= IR_NTID_X && which <= IR_NTID_Z)
-        v->entry = vm_new_constant(e, e->p->ntid[d]);
+        v->entry = vm_new_constant(e, e->p->block[d]);
     else if (which > IR_TID_Z)
         v->entry = new_entry(e, VM_AT_SPECIAL, which);
     else if (e->c->lanes == 1)
@@ -291,7 +291,7 @@ static void assign_slots(vm_emitter *e) {
             v->vector = constant_vector(e, (unsigned)ir_type_bytes(v->value->type),
                                         in->op == IR_CONST ? in->imm
                                         : in->imm >= IR_NTID_X && in->imm != IR_LANEID
-                                            ? p->ntid[in->imm % 3]
+                                            ? p->block[in->imm % 3]
                                             : 0,
                                         v);
     }

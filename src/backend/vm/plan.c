@@ -66,7 +66,7 @@ static void take_shape(const vm_plan *p, vm_value *v, const ir_shape *s) {
         v->stride = 0;
     else if (s->kind == IR_SHAPE_VARYING)
         v->stride = VM_VARYING;
-    else if (ir_shape_is_even(s, p->block, &stride))
+    else if (ir_shape_is_even(s, p->box, &stride))
         v->stride = stride;
     else
         v->stride = VM_ROWS;

@@ -263,8 +263,9 @@ typedef struct vm_node { /* by instruction number: constructs, and position of a
 typedef struct vm_plan {
     const ir_func *f;
     arena *mem;
-    uint32_t block[3], lanes, threads; /* the box of a run */
-    uint32_t ntid[3];
+    uint32_t block[3];        /* of the launch */
+    uint32_t box[3], threads; /* of a run: the block, or a row (vm_code.box) */
+    uint32_t lanes;           /* of a gang */
     vm_value *values;
     uint32_t nvalues;
     vm_node *nodes;

@@ -9,17 +9,6 @@
 
 #include <string.h>
 
-py_val py_array_val(py_ctx *c, const py_type *t, ir_value *ptr, ir_value **sizes,
-                    ir_value **strides, const py_origin *origin) {
-    py_val out = {.type = t, .origin = origin};
-    if (!c->emit) return out;
-    out.v = PY_NEW(c, ir_value *, 1 + 2 * t->ndim);
-    out.v[0] = ptr;
-    memcpy(out.v + 1, sizes, sizeof *sizes * t->ndim);
-    memcpy(out.v + 1 + t->ndim, strides, sizeof *strides * t->ndim);
-    return out;
-}
-
 /* ---- the parts of an index ---- */
 
 enum { MOST_PARTS = 2 * PY_MAX_NDIM };
