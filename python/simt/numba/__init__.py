@@ -80,12 +80,22 @@ def _make_ufunc(kind, ftylist_or_function, layout, target, options):
 
 
 def vectorize(ftylist_or_function=(), target="cpu", **options):
-    """@vectorize(['float32(float32, float32)'], target='cuda'): makes a function of arrays."""
+    """@vectorize(['float32(float32, float32)'], target='cuda'): makes a function of arrays.
+
+    signatures: one or a list, each with the type of its result; the first that fits a call is
+    taken. target: 'cuda' (arrays must have its types), 'cpu' or 'parallel' (they are cast where
+    that is safe; signatures are needed for these too). Returns a decorator that makes a UFunc.
+    """
     return _make_ufunc("vectorize", ftylist_or_function, None, target, options)
 
 
 def guvectorize(ftylist, signature, target="cpu", **options):
-    """@guvectorize(['void(float32[:], float32[:])'], '(n)->()', target='cuda')."""
+    """@guvectorize(['void(float32[:], float32[:])'], '(n)->()', target='cuda').
+
+    The function gets whole core arrays; its last ones are the results, written in place. signature:
+    the core dimensions of each; those of results must be in arguments. Returns a decorator that
+    makes a GUFunc; target as for vectorize.
+    """
     return _make_ufunc("guvectorize", ftylist, signature, target, options)
 
 

@@ -123,13 +123,13 @@ def _squared(columns):
 
 
 def _seeded(seed):
-    """The state that SplitMix64 makes of a seed, as one number of 128 bits."""
+    """What SplitMix64 makes of a seed: both halves of the first generator's state."""
     mask = (1 << 64) - 1
     z = ((seed & mask) + 0x9E3779B97F4A7C15) & mask
     z = ((z ^ z >> 30) * 0xBF58476D1CE4E5B9) & mask
     z = ((z ^ z >> 27) * 0x94D049BB133111EB) & mask
     z ^= z >> 31
-    return z | z << 64
+    return z
 
 
 def _dtype():
@@ -140,8 +140,8 @@ def _dtype():
 
 
 def init_xoroshiro128p_states(states, seed, subsequence_start=0, stream=0):
-    """Fills a device array of states."""
-    n, word = states.shape[0], _seeded(int(seed)) >> 64
+    """Fills a device array of states: (n,) of xoroshiro128p_dtype."""
+    n, word = states.shape[0], _seeded(int(seed))
     columns, times = _jump(), int(subsequence_start)
     if n:
         states[0] = (word, word)
@@ -159,7 +159,10 @@ def init_xoroshiro128p_states(states, seed, subsequence_start=0, stream=0):
 
 
 def create_xoroshiro128p_states(n, seed, subsequence_start=0, stream=0):
-    """A device array of n generators' states."""
+    """The states of n generators, a device array (n,) of xoroshiro128p_dtype.
+
+    subsequence_start: how often 2**64 steps the first one is ahead of what the seed makes.
+    """
     states = device_array(n, _dtype())
     init_xoroshiro128p_states(states, seed, subsequence_start)
     return states

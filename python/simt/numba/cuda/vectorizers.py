@@ -100,7 +100,12 @@ def _result(out, given, shape):
 
 
 class UFunc:
-    """A function of elements, called with arrays: made by @vectorize."""
+    """A function of elements, called with arrays: made by @vectorize.
+
+    Arguments are arrays or numbers of any shapes that broadcast; the result has their shape and the
+    dtype of the signature, on the device when an argument is there. out, or one argument more:
+    where it goes. TypeError: no signature fits.
+    """
 
     max_blocksize = 1024
 
@@ -199,7 +204,12 @@ def _no_cast(ufunc, args):
 
 
 class GUFunc:
-    """A function of whole core arrays: made by @guvectorize."""
+    """A function of whole core arrays: made by @guvectorize.
+
+    An argument's last dimensions are those of its core, the ones before broadcast: results have
+    their shape and then the core's. out (one, or a tuple), or more arguments: where they go.
+    TypeError: no signature fits. ValueError: a core dimension has two sizes.
+    """
 
     max_blocksize = 1024
 
