@@ -7,6 +7,7 @@ as floats): no order of operations changes a bit.
 """
 
 import random
+import re
 import traceback
 
 import numpy as np
@@ -50,8 +51,7 @@ class Cells:
         if isinstance(found, np.ndarray):
             cells = None if self.cells is None else self.cells[index]
             return Cells(found, self.log, cells)
-        if self.log is not None:
-            self.note(index, False)
+        self.note(index, False)
         return found.item()
 
     def __setitem__(self, index, value):
@@ -62,7 +62,12 @@ class Cells:
         else:
             self.note(index, True)
 
+    def __iter__(self):
+        return (self[k] for k in range(len(self)))
+
     def note(self, index, writes):
+        if self.log is None:
+            return
         cell, me = self.cells[index], simulator._launch.current
         writer, readers = self.log.setdefault(int(cell), [None, set()])
         if writes:
@@ -142,8 +147,16 @@ class _Add:
         _Add._change(cells, index, lambda old: min(old, value))
 
 
+class _Local:
+    @staticmethod
+    def array(shape, dtype):
+        return Cells(np.full(shape, 77, dtype))
+
+
 class Reference:
     """`cuda` for run_threads."""
+
+    local = _Local
 
     jit = staticmethod(lambda f=None, device=False: f if f is not None else lambda g: g)
     atomic = _Add
@@ -180,6 +193,100 @@ def total(a, low, high):
         s += a[x]
     return s
 """
+IDIOMS = """\
+lo# = 0
+hi# = N - 1
+while lo# <= hi#:
+    mid# = (lo# + hi#) // 2
+    if A[mid#] < X:
+        lo# = mid# + 1
+    else:
+        hi# = mid# - 1
+s += lo#
+
+p# = X
+while p# > 0 and A[p# - 1] > 0:
+    p# -= 1
+s += p#
+
+p# = 0
+for q# in range(N):
+    s += A[p#]
+    p# = q#
+
+for q# in range(min(N, 8)):
+    s += A[N - 1 - q#]
+
+for q# in range(1, min(N, 9)):
+    s += A[q#] - A[q# - 1]
+
+e# = N
+while e# > 1:
+    e# = e# // 2
+    s += A[e#]
+
+for q# in A:
+    s += q#
+
+for q#, r# in enumerate(A):
+    s += A[q#] - r#
+
+l# = cuda.local.array(4, np.int64)
+for q# in range(4):
+    l#[q#] = q# * X
+s += l#[I]
+
+u# = X
+for q# in range(3):
+    u# = u# + 1 if u# < N - 1 else 0
+    s += A[u#]
+
+for q# in range(X, N, step):
+    s += A[q#]
+
+for q# in range(N - 1, -1, -1):
+    s += A[q#]
+    if q# < N - 5:
+        break
+
+i# = 0
+j# = N - 1
+while i# < j#:
+    s += A[i#] - A[j#]
+    i# += 3
+    j# -= 2
+
+b# = -1
+for q# in range(min(N, 6)):
+    if b# < 0 or A[q#] > A[b#]:
+        b# = q#
+if b# >= 0:
+    s += A[b#]
+
+b# = None
+for q# in range(X - 1, X + 2):
+    if 0 <= q# < N and mask[q# % 3]:
+        b# = q#
+if b# is not None:
+    s += A[b#]
+
+t# = (A, c)
+s += t#[0][I] - t#[1][X]
+
+if mask[X] and X < N:
+    s += A[X]
+
+u# = None if X > 2 else X
+if u# is None or u# >= N:
+    s += 1
+else:
+    s += A[u#]
+
+while True:
+    if s > 3:
+        break
+    s += abs(A[X]) + 1
+""".split("\n\n")
 INDEX_TYPES = [np.int32, np.uint8, np.int64, np.uint64, np.int16, np.int8, np.uint32]
 
 
@@ -235,7 +342,10 @@ class Program:
             r.choice([1, 3, 8]), r.choice([np.int64, np.int32, np.float64, np.float32])
         )
         self.arrays = arrays
+        arrays["mask"] = self.rng.integers(0, 2, r.choice([3, n + 3])).astype(bool)
         self.scalars = {"n": n, "w": self.extent[0], "h": self.extent[-1]}
+        self.scalars["step"] = r.choice([-7, -1, 1, 2, 5, 40])
+        self.types = [r.choice([int, int, np.int64, np.int32, np.int16]) for _ in range(4)]
 
     def strided(self, make, shape):
         """An array of that shape, which may lie in memory in another way."""
@@ -499,7 +609,7 @@ class Program:
 
     def statement(self, indent, depth):
         r = self.r
-        kind = r.randrange(11)
+        kind = r.randrange(13)
         if kind < 2 or depth == 0:
             self.put(indent, f"s {r.choice(['=', '+=', '-='])} {self.value()}")
         elif kind < 5:
@@ -527,9 +637,23 @@ class Program:
             form = r.choice(["m[{}]", "m[:, {}]", "a[{}:]", "v[0, {}]", "m[{}, 1:]", "m.T[{}]"])
             self.put(indent, f"{x} = {form.format(self.index(self.size('m')))}")
             self.rows.append(x)
+        elif kind > 10:
+            self.idiom(indent)
         else:
             self.put(indent, f"if {self.condition()}:")
             self.put(indent + 1, "return")
+
+    def idiom(self, indent):
+        r = self.r
+        text, a = r.choice(IDIOMS), r.choice(["a", "a", "c", *self.rows])
+        n, x = self.size(a), r.choice(self.places)
+        if a in self.rows:
+            n = f"len({a})"
+        text = text.replace("#", self.name(""))
+        for old, new in (("A", a), ("N", n), ("X", x), ("I", None)):
+            text = re.sub(rf"\b{old}\b", new or self.index("4", 0), text)
+        for line in text.rstrip().split("\n"):
+            self.put(indent, line)
 
     def atomic(self, indent):
         r = self.r
@@ -634,7 +758,7 @@ class Program:
 
     # runs
 
-    def arguments(self, wrap=lambda name, array: array):
+    def arguments(self, wrap=None):
         """Fresh copies that lie in memory as the originals do."""
         fresh = []
         for name, array in self.arrays.items():
@@ -643,5 +767,7 @@ class Program:
                 lying = base.copy(order="K")
                 offset = array.__array_interface__["data"][0] - base.__array_interface__["data"][0]
                 array = np.ndarray(array.shape, array.dtype, lying, offset, array.strides)
-            fresh.append(wrap(name, array))
-        return [*fresh, *self.scalars.values()]
+            fresh.append(array if wrap is None else wrap(name, array))
+        if wrap is not None:
+            return [*fresh, *self.scalars.values()]
+        return [*fresh, *(t(v) for t, v in zip(self.types, self.scalars.values()))]

@@ -26,7 +26,7 @@ def reference(program):
         return Cells(array, logs.get(name), cells)
 
     arrays = program.arguments(wrap)
-    kernel = load(program.source, cuda=Reference)["kernel"]
+    kernel = load(program.source, cuda=Reference, np=np)["kernel"]
     try:
         fault = run_threads(kernel, arrays, program.grid, program.block)
     except (Racy, TooLong, ZeroDivisionError, OverflowError):
@@ -56,7 +56,7 @@ def check(seed):
     fault, wanted, logs = expected
     arrays, error = program.arguments(), None
     try:
-        load(program.source, cuda=cuda)["kernel"][program.grid, program.block](*arrays)
+        load(program.source, cuda=cuda, np=np)["kernel"][program.grid, program.block](*arrays)
     except IndexError as caught:
         error = caught
     check_error(fault, error)
