@@ -5,15 +5,16 @@
  * types at their heads stand still; lowering is the same walk once more with the builder on. So each operator and
  * intrinsic is written once. The emit_* helpers give NULL while typing, and accept NULL.
  *
- *   compile.c     the driver, parameters      types.c      types, unification, values
- *   control.c     statements                  convert.c    conversions
- *   iterate.c     what for goes over          number.c     arithmetic
- *   merge.c       variables where ways meet   compare.c    comparisons
- *   expr.c        expressions                 subscript.c  elements of arrays, views, bounds
- *   names.c       names, attributes           array.c      attributes of arrays, new arrays
- *   call.c        calls                       record.c     elements of structured types
- *   intrinsics.def + intrinsics_*.c:          tuple.c      items of tuples
- *                 what can be called          named.c      named tuples, vector types
+ *   compile.c     the driver                  types.c      types, unification, values
+ *   signature.c   parameters                  convert.c    conversions
+ *   control.c     statements                  number.c     arithmetic
+ *   iterate.c     what for goes over          compare.c    comparisons
+ *   merge.c       variables where ways meet   subscript.c  elements of arrays, views, bounds
+ *   expr.c        expressions                 array.c      attributes of arrays, new arrays
+ *   names.c       names, attributes           record.c     elements of structured types
+ *   call.c        calls                       tuple.c      items of tuples
+ *   intrinsics.def + intrinsics_*.c:          named.c      named tuples, vector types
+ *                 what can be called
  *   unsupported.c what to write instead
  *
  * Functions returning bool have reported the error (py_fail) when they return false.
@@ -186,6 +187,13 @@ bool py_call_function(py_ctx *c, const py_node *at, const py_function *fn, py_va
 source_pos py_pos(const py_ctx *c, const py_node *at);
 uint32_t py_add_fault(py_ctx *c, const py_node *at, const py_fault *fault);
 
+/* ---- signature.c ---- */
+/* A parameter of the IR function: noted while typing (NULL), given while lowering, in the same order. */
+ir_value *py_add_slot(py_ctx *c, ir_type t, const char *name);
+/* Values of the kernel's parameters. */
+bool py_read_parameters(py_ctx *c, const py_function *fn, const uint8_t *signature, size_t bytes,
+                        py_val **out, uint32_t *count);
+
 /* ---- types.c ---- */
 bool py_type_equal(const py_type *a, const py_type *b);
 uint32_t py_type_slots(const py_type *t);
@@ -304,7 +312,7 @@ py_val py_array_val(py_ctx *c, const py_type *t, ir_value *ptr, ir_value **sizes
                     ir_value **strides, const py_origin *origin);
 bool py_array_attribute(py_ctx *c, const py_node *at, const py_val *of, const char *name,
                         py_val *out, bool *found);
-/* A new array of shared or local memory (bytes > 0), or of dynamic shared memory. */
+/* A new array of shared or local memory; in shared memory of shape 0: all that the launch gives. */
 bool py_array_alloc(py_ctx *c, const py_node *at, const py_val *shape, const py_entity *type,
                     ir_type space, py_val *out);
 bool py_array_constant(py_ctx *c, const py_node *at, const py_entity *e, py_val *out);

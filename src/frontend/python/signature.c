@@ -1,0 +1,144 @@
+/* The signature of a launch (frontend.h has its bytes) -> values of the kernel's parameters.
+ *
+ * It is read twice: the walk that types finds the IR function's parameters, the one that lowers uses them. */
+#include "frontend/python/work.h"
+
+#include <string.h>
+
+typedef struct reader {
+    const uint8_t *at, *end;
+    uint32_t argument;
+} reader;
+
+ir_value *py_add_slot(py_ctx *c, ir_type t, const char *name) {
+    if (c->emit) return &c->f->body.params[c->nslots++];
+    c->slot_types = py_grow(c, c->slot_types, c->nslots, sizeof *c->slot_types);
+    c->slot_names = py_grow(c, c->slot_names, c->nslots, sizeof *c->slot_names);
+    c->slot_types[c->nslots] = t;
+    c->slot_names[c->nslots++] = name;
+    return NULL;
+}
+
+static bool read_value(py_ctx *c, reader *r, const char *name, py_val *out);
+
+static bool read_array(py_ctx *c, reader *r, const char *name, py_val *out) {
+    if (r->end - r->at < 4) return py_fail(c, NULL, "bad signature");
+    py_scalar s = (py_scalar)r->at[0];
+    int ndim = r->at[1];
+    char layout = (char)r->at[2];
+    bool readonly = r->at[3] & PY_ARRAY_READONLY;
+    r->at += 4;
+    const py_record *record = NULL;
+    if (s == (py_scalar)PY_SIG_RECORD && r->end - r->at >= 2) {
+        uint32_t n = r->at[0] | (uint32_t)r->at[1] << 8;
+        r->at += 2;
+        if (n <= (size_t)(r->end - r->at)) record = py_record_parse(c->mem, r->at, n);
+        if (record != NULL) r->at += n;
+        s = PY_S_NONE;
+    }
+    if ((record == NULL && s <= PY_S_NONE) || s >= PY_SCALAR_COUNT || ndim > PY_MAX_NDIM)
+        return py_fail(c, NULL, "bad signature");
+    ir_value *sizes[PY_MAX_NDIM], *strides[PY_MAX_NDIM];
+    ir_value *ptr = py_add_slot(c, IR_PTR_GLOBAL, name);
+    for (int i = 0; i < ndim; i++) {
+        sizes[i] = py_add_slot(c, IR_I64, NULL);
+        if (c->emit) sizes[i]->is_size = true;
+    }
+    for (int i = 0; i < ndim; i++) strides[i] = py_add_slot(c, IR_I64, NULL);
+    const py_type *t = py_type_array(c, s, record, ndim, layout, IR_PTR_GLOBAL, readonly);
+    int inner = layout == 'C' ? ndim - 1 : layout == 'F' ? 0 : -1;
+    if (inner >= 0 && ndim > 0) /* known, and so is that it is linear in the index */
+        strides[inner] = py_emit_int(c, IR_I64, py_element_bytes(t));
+    py_origin *o = PY_NEW(c, py_origin, 1);
+    *o = (py_origin){.name = name, .parameter = (int32_t)r->argument};
+    *out = py_array_val(c, t, ptr, sizes, strides, o);
+    if (record != NULL && ndim == 0) {
+        py_val array = *out;
+        *out = py_val_record(c, &array, NULL, 0);
+    }
+    return true;
+}
+
+static bool read_scalar(py_ctx *c, py_scalar s, const char *name, py_val *out) {
+    if (s == PY_S_BOOL) {
+        ir_value *v = py_add_slot(c, IR_I8, name);
+        *out = py_val_scalar(c, s, py_emit_binary(c, IR_NE, v, py_emit_zero(c, IR_I8)));
+        return true;
+    }
+    ir_value *re = py_add_slot(c, py_scalar_ir(s), name);
+    *out = py_scalar_is_complex(s) ? py_val_complex(c, s, re, py_add_slot(c, py_scalar_ir(s), NULL))
+                                   : py_val_scalar(c, s, re);
+    out->nonneg = py_scalar_is_unsigned(s);
+    return true;
+}
+
+static const char *read_text(py_ctx *c, reader *r) {
+    const char *text = (const char *)r->at;
+    size_t n = strnlen(text, (size_t)(r->end - r->at));
+    r->at += n < (size_t)(r->end - r->at) ? n + 1 : n;
+    char *copy = PY_NEW(c, char, n + 1);
+    memcpy(copy, text, n);
+    copy[n] = 0;
+    return copy;
+}
+
+static bool read_named(py_ctx *c, reader *r, const char *name, py_val *out) {
+    py_names *names = PY_NEW(c, py_names, 1);
+    *names = (py_names){.count = r->at < r->end ? *r->at++ : 0};
+    const char **fields = PY_NEW(c, const char *, names->count + 1);
+    names->name = read_text(c, r);
+    for (uint32_t i = 0; i < names->count; i++) fields[i] = read_text(c, r);
+    names->fields = fields;
+    py_val *items = PY_NEW(c, py_val, names->count + 1);
+    for (uint32_t i = 0; i < names->count; i++)
+        if (!read_value(c, r, name, &items[i])) return false;
+    *out = py_val_named(c, items, names);
+    return true;
+}
+
+static bool read_value(py_ctx *c, reader *r, const char *name, py_val *out) {
+    if (r->at >= r->end) return py_fail(c, NULL, "bad signature");
+    uint8_t code = *r->at++;
+    if (code == PY_SIG_ARRAY) return read_array(c, r, name, out);
+    if (code == PY_SIG_NONE) {
+        *out = py_val_none();
+        return true;
+    }
+    if (code == PY_SIG_NAMED) return read_named(c, r, name, out);
+    if (code == PY_SIG_TUPLE) {
+        uint32_t n = r->at < r->end ? *r->at++ : 0;
+        py_val *items = PY_NEW(c, py_val, n + 1);
+        for (uint32_t i = 0; i < n; i++)
+            if (!read_value(c, r, name, &items[i])) return false;
+        *out = py_val_tuple(c, items, n);
+        return true;
+    }
+    if (code <= PY_S_NONE || code >= PY_SCALAR_COUNT) return py_fail(c, NULL, "bad signature");
+    return read_scalar(c, (py_scalar)code, name, out);
+}
+
+bool py_read_parameters(py_ctx *c, const py_function *fn, const uint8_t *signature, size_t bytes,
+                        py_val **out, uint32_t *count) {
+    reader r = {signature, signature + bytes, 0};
+    const py_node *a = fn->tree->a;
+    uint32_t n = a->list.count + a->list2.count;
+    if (a->a != NULL || a->b != NULL || a->list3.count > 0)
+        return py_fail(c, fn->tree, "a kernel's parameters are positional: no *, **, keyword-only");
+    *out = PY_NEW(c, py_val, n + 1);
+    for (uint32_t i = 0; i < n; i++, r.argument++) {
+        const py_node *p = py_parameter(fn, i);
+        if (r.at < r.end && *r.at == PY_SIG_DEFAULT) {
+            r.at++;
+            const py_entity *d = fn->defaults != NULL ? &fn->defaults[i] : NULL;
+            if (d == NULL || d->kind != PY_ENTITY_CONSTANT)
+                return py_fail(c, p, "parameter '%s' has no default that a kernel can use",
+                               p->name);
+            (*out)[i] = py_val_constant(c, &d->value, d->type);
+        } else if (!read_value(c, &r, p->name, &(*out)[i])) {
+            return false;
+        }
+    }
+    if (r.at != r.end) return py_fail(c, fn->tree, "%s takes %u arguments", fn->name, n);
+    *count = n;
+    return true;
+}
