@@ -149,10 +149,11 @@ INLINE void exchange_pairs(uint64_t *keys, uint64_t *positions, size_t i, size_t
         MERGE(exchange, v, positions, begin, end, 1, piece) \
     }                                                       \
     MERGE(exchange, v, positions, 0, n, piece, n)
-static void network_32(uint32_t *v, size_t n) { NETWORK(exchange_32, v, NULL, n, 512) }
-static void network_64(uint64_t *v, size_t n) { NETWORK(exchange_64, v, NULL, n, 256) }
-static void network_pairs(uint64_t *keys, uint64_t *positions,
-                          size_t n){NETWORK(exchange_pairs, keys, positions, n, 128)}
+static void network_32(uint32_t *v, size_t n) { NETWORK(exchange_32, v, NULL, n, 512); }
+static void network_64(uint64_t *v, size_t n) { NETWORK(exchange_64, v, NULL, n, 256); }
+static void network_pairs(uint64_t *keys, uint64_t *positions, size_t n) {
+    NETWORK(exchange_pairs, keys, positions, n, 128);
+}
 
 #define ANY_BELOW(bits)                                                                        \
     static bool any_below_##bits(const uint##bits##_t *keys, size_t n, uint##bits##_t limit) { \
@@ -160,12 +161,13 @@ static void network_pairs(uint64_t *keys, uint64_t *positions,
         for (size_t i = 0; i < n; i++) found |= keys[i] < limit;                               \
         return found;                                                                          \
     }
-ANY_BELOW(32) ANY_BELOW(64)
+ANY_BELOW(32)
+ANY_BELOW(64)
 
-    const sort_loops SIMT_ISA(sort_loops) = {.keys = keys,
-                                             .values = values,
-                                             .network_32 = network_32,
-                                             .network_64 = network_64,
-                                             .network_pairs = network_pairs,
-                                             .any_below_32 = any_below_32,
-                                             .any_below_64 = any_below_64};
+const sort_loops SIMT_ISA(sort_loops) = {.keys = keys,
+                                         .values = values,
+                                         .network_32 = network_32,
+                                         .network_64 = network_64,
+                                         .network_pairs = network_pairs,
+                                         .any_below_32 = any_below_32,
+                                         .any_below_64 = any_below_64};

@@ -19,7 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-typedef enum code_result { CODE_DONE, CODE_YIELD, CODE_FAULT, CODE_STUCK } code_result;
+typedef enum code_result { CODE_DONE, CODE_YIELD, CODE_STUCK } code_result;
 
 /* A fault of the user's program (index out of range, ...): the first in block order is reported. */
 typedef struct code_fault {

@@ -83,8 +83,6 @@ static PyObject *fault_text(const py_fault *f, const kernel_names *names, const 
         Py_XDECREF(array);
         return text;
     }
-    case PY_FAULT_ZERO_DIVISION:
-        return PyUnicode_FromFormat("kernel %s: division by zero", names->kernel);
     default: {
         const char *text = f && f->text && *f->text ? f->text : NULL;
         return text ? PyUnicode_FromFormat("%s\nin kernel %s", text, names->kernel)
@@ -101,12 +99,11 @@ void kernel_raise_fault(const py_kernel *k, const code *c, const kernel_names *n
     PyObject *where = what ? where_text(c, f, fault, grid, block) : NULL;
     PyObject *whole = where ? PyUnicode_FromFormat("%U\n%U", what, where) : NULL;
     if (whole) {
-        PyObject *type = !f                                  ? PyExc_RuntimeError
-                         : f->kind == PY_FAULT_INDEX         ? PyExc_IndexError
-                         : f->kind == PY_FAULT_ZERO_DIVISION ? PyExc_ZeroDivisionError
-                         : f->kind == PY_FAULT_ASSERT        ? PyExc_AssertionError
-                         : f->kind == PY_FAULT_NONE          ? PyExc_TypeError
-                                                             : f->handle;
+        PyObject *type = !f                           ? PyExc_RuntimeError
+                         : f->kind == PY_FAULT_INDEX  ? PyExc_IndexError
+                         : f->kind == PY_FAULT_ASSERT ? PyExc_AssertionError
+                         : f->kind == PY_FAULT_NONE   ? PyExc_TypeError
+                                                      : f->handle;
         raise_class(type, whole);
     }
     Py_XDECREF(what);

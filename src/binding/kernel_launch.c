@@ -388,8 +388,7 @@ static PyObject *dispatcher_new(PyTypeObject *type, PyObject *args, PyObject *kw
     d->options = Py_NewRef(options);
     d->device = flag_of(options, "device", false);
     d->compile = (py_options){.bounds = flag_of(options, "boundscheck", true),
-                              .contract = flag_of(options, "fma", true),
-                              .fastmath = flag_of(options, "fastmath", false)};
+                              .contract = flag_of(options, "fma", true)};
     if (!read_function(d)) Py_CLEAR(d);
     return (PyObject *)d;
 }

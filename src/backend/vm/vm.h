@@ -1,7 +1,8 @@
 /* The vm's own structures: decoded code, its frame, and the analyses of the compiler.
  *
- * A gang is the group of threads ("lanes") that one pass over the code runs: the whole block, or one
- * thread in kernels whose threads wait for each other otherwise than at a barrier (gang.c says which).
+ * A gang is the group of threads ("lanes") that one pass over the code runs: the whole block, or a stretch of
+ * the grid in kernels whose blocks do not matter (spread.c), or one thread in kernels whose threads wait for
+ * each other otherwise than at a barrier (gang.c says which).
  * Every value has an entry in a table of pointers: to a vector of lanes in the frame, to a scalar, or
  * straight to memory (a forwarded load). Values that are equal in all lanes or grow by a constant from
  * lane to lane are kept as the one value of lane 0 ("scalar"; stride 0: uniform). So are, in blocks of two
@@ -34,7 +35,7 @@ typedef enum vm_kind {
     VM_KINDS
 } vm_kind;
 
-enum { VM_FLAG_CONVERGES = 1, VM_FLAG_SPIN = 2, VM_FLAG_NO_ELSE = 4, VM_FLAG_SHARED = 8 };
+enum { VM_FLAG_CONVERGES = 1, VM_FLAG_SPIN = 2, VM_FLAG_NO_ELSE = 4 };
 
 typedef struct vm_inst {
     uint8_t kind, size, flags; /* size: log2 of bytes */
@@ -223,7 +224,7 @@ void vm_atomic_exec(const vm_atomic *x, void **entry, const uint8_t *mask, size_
 
 /* ---- analyses ---- */
 
-enum { VM_VARYING = INT32_MIN, VM_UNKNOWN = INT32_MIN + 1, VM_ROWS = INT32_MIN + 2 };
+enum { VM_VARYING = INT32_MIN, VM_ROWS = INT32_MIN + 1 };
 
 typedef struct vm_steps {
     int64_t x, y, z;

@@ -310,8 +310,8 @@ static void finish(py_ctx *c) {
     k->nparams = c->f->body.nparams;
     k->static_shared = c->static_shared;
     k->local = c->local;
-    k->flags = (c->want_dynamic ? PY_USES_DYNAMIC_SHARED : 0u) |
-               (c->want_print ? PY_USES_PRINT : 0u) | (c->want_grid_sync ? PY_USES_GRID_SYNC : 0u);
+    k->flags =
+        (c->want_dynamic ? PY_USES_DYNAMIC_SHARED : 0u) | (c->want_print ? PY_USES_PRINT : 0u);
 }
 
 simt_status py_compile(const py_host *host, const py_function *fn, const uint8_t *signature,

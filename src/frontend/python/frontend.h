@@ -113,16 +113,14 @@ typedef struct py_names {
 typedef struct py_entity py_entity;
 struct py_entity {
     py_entity_kind kind;
-    const char *
-        name; /* INTRINSIC, OBJECT, MODULE, EXCEPTION, FUNCTION: for lookup and errors; in the arena */
-    py_scalar
-        type; /* TYPE; ARRAY: element type; CONSTANT: NumPy scalars are strongly typed, else NONE */
+    const char *name; /* for lookup and errors, or NULL */
+    py_scalar type;   /* TYPE; ARRAY: of elements; CONSTANT: NumPy scalars are typed, else NONE */
     const py_record *record; /* TYPE, ARRAY with type NONE */
     py_constant value;       /* CONSTANT */
     py_entity *items;
     uint32_t count;
     const py_names *names; /* NAMED; TUPLE: of a named class, or NULL */
-    void *handle;          /* the host's: a borrowed PyObject that lives as long as the kernel */
+    void *handle;          /* the host's, which lives as long as its context */
     /* ARRAY: */
     int ndim;
     int64_t shape[PY_MAX_NDIM], strides[PY_MAX_NDIM];
@@ -159,8 +157,7 @@ typedef enum py_fault_kind {
     PY_FAULT_INDEX, /* values: index, axis, size of the axis */
     PY_FAULT_RAISE, /* handle, text: message or "" */
     PY_FAULT_ASSERT,
-    PY_FAULT_NONE,          /* None where a value is needed; text: the message */
-    PY_FAULT_ZERO_DIVISION, /* only where the language asks for an error */
+    PY_FAULT_NONE /* None where a value is needed; text: the message */
 } py_fault_kind;
 typedef struct py_fault {
     uint8_t kind;
@@ -185,7 +182,6 @@ typedef struct py_print {
 enum {
     PY_USES_DYNAMIC_SHARED = 1,
     PY_USES_PRINT = 2,
-    PY_USES_GRID_SYNC = 4,
 };
 
 typedef struct py_kernel {
@@ -206,7 +202,6 @@ typedef struct py_kernel {
 
 typedef struct py_options {
     bool bounds;   /* index checks (default on) */
-    bool fastmath; /* accepted; results are the same */
     bool contract; /* carried through to runtime_compile_options */
 } py_options;
 

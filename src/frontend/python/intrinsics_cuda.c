@@ -147,7 +147,6 @@ bool cuda_this_grid(py_ctx *c, py_call *x, py_val *out) {
 bool cuda_grid_sync(py_ctx *c, py_call *x, py_val *out) {
     *out = py_val_none();
     if (!py_check_arguments(c, x, 0, 0, "")) return false;
-    c->want_grid_sync = true;
     if (c->emit) ir_grid_sync(&c->b);
     return true;
 }

@@ -152,7 +152,7 @@ typedef struct py_ctx {
     uint32_t nsignature; /* arguments of the signature */
     ir_value *dynamic_bytes, *print_buffer;
     ir_value **constant_addresses;
-    bool want_dynamic, want_print, want_grid_sync;
+    bool want_dynamic, want_print;
     size_t static_shared, local;
     int depth; /* of nested expressions and inlined calls */
     jmp_buf no_memory;
