@@ -194,6 +194,7 @@ class Alarm(Exception):
     pass
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_a_signal_at_any_time_leaves_everything_usable():
     """Handlers raise while kernels are found, compiled and launched."""
 
@@ -214,7 +215,7 @@ def test_a_signal_at_any_time_leaves_everything_usable():
     """)
     filters, collecting = list(warnings.filters), gc.isenabled()
     before = signal.signal(signal.SIGALRM, handler)
-    x, alarms, want = np.arange(10.0), 0, None
+    x, want = np.arange(10.0), None
     try:
         for turn in range(150):
             out = np.zeros(10)
@@ -224,7 +225,7 @@ def test_a_signal_at_any_time_leaves_everything_usable():
                 kernel[1, 16](x, out)
                 signal.setitimer(signal.ITIMER_REAL, 0)
             except Alarm:
-                alarms += 1
+                pass
             finally:
                 signal.setitimer(signal.ITIMER_REAL, 0)
             load(source, cuda=cuda, helper=helper)["kernel"][1, 16](x, out)
