@@ -68,54 +68,44 @@ static bool split_sum(proving *p, const ir_value *v, int which, const ir_value *
     return sum_stays(p, v, *x, *y, depth);
 }
 
-/* By how the upper side of a is made: a <= ... <= b + c. */
-static bool prove_from(proving *p, const ir_value *a, const ir_value *b, wide c, int depth) {
-    const ir_inst *in = a != NULL ? a->inst : NULL;
-    if (in == NULL) return false;
-    ir_value **x = in->args;
-    switch (in->op) {
-    case IR_SEXT: return x[0]->type != IR_I1 && prove(p, x[0], b, c, depth);
-    case IR_ZEXT:
-        return x[0]->type != IR_I1 && prove(p, NULL, x[0], 0, depth) && prove(p, x[0], b, c, depth);
-    case IR_MIN_S: return prove(p, x[0], b, c, depth) || prove(p, x[1], b, c, depth);
-    case IR_MAX_S: return prove(p, x[0], b, c, depth) && prove(p, x[1], b, c, depth);
-    case IR_SELECT: return prove(p, x[1], b, c, depth) && prove(p, x[2], b, c, depth);
-    case IR_REM_S: /* below a divisor that is positive */
-        return prove(p, NULL, x[1], -1, depth) && prove(p, x[1], b, c + 1, depth);
-    case IR_ADD:
-    case IR_SUB:
-        for (int i = 0; i < 2; i++) {
-            const ir_value *rest;
-            ir_range y;
-            if (split_sum(p, a, i, &rest, &y, depth) && prove(p, rest, b, c - y.high, depth))
-                return true;
-        }
-        return false;
-    default: return false;
-    }
+/* v <= other + c, or, where v is `above`, other <= v + c */
+static bool prove_side(proving *p, const ir_value *v, bool above, const ir_value *other, wide c,
+                       int depth) {
+    return above ? prove(p, other, v, c, depth) : prove(p, v, other, c, depth);
 }
 
-/* By how the lower side of b is made. */
-static bool prove_to(proving *p, const ir_value *a, const ir_value *b, wide c, int depth) {
-    const ir_inst *in = b != NULL ? b->inst : NULL;
+/* The same by how v is made. */
+static bool prove_by(proving *p, const ir_value *v, bool above, const ir_value *other, wide c,
+                     int depth) {
+    const ir_inst *in = v != NULL ? v->inst : NULL;
     if (in == NULL) return false;
     ir_value **x = in->args;
     switch (in->op) {
-    case IR_SEXT: return x[0]->type != IR_I1 && prove(p, a, x[0], c, depth);
+    case IR_SEXT:
     case IR_ZEXT:
-        return x[0]->type != IR_I1 && prove(p, NULL, x[0], 0, depth) && prove(p, a, x[0], c, depth);
-    case IR_MIN_S: return prove(p, a, x[0], c, depth) && prove(p, a, x[1], c, depth);
-    case IR_MAX_S: return prove(p, a, x[0], c, depth) || prove(p, a, x[1], c, depth);
-    case IR_SELECT: return prove(p, a, x[1], c, depth) && prove(p, a, x[2], c, depth);
-    case IR_REM_S: /* of a dividend that is not negative */
-        return prove(p, NULL, x[0], 0, depth) && prove(p, a, NULL, c, depth);
+        return x[0]->type != IR_I1 && (in->op == IR_SEXT || prove(p, NULL, x[0], 0, depth)) &&
+               prove_side(p, x[0], above, other, c, depth);
+    case IR_MIN_S:
+    case IR_MAX_S:
+    case IR_SELECT: { /* one of the two is enough, or both are needed */
+        bool enough = in->op == (above ? IR_MAX_S : IR_MIN_S);
+        ir_value **of = in->op == IR_SELECT ? x + 1 : x;
+        if (prove_side(p, of[0], above, other, c, depth) == enough) return enough;
+        return prove_side(p, of[1], above, other, c, depth);
+    }
+    case IR_REM_S:
+        if (above) /* of a dividend that is not negative: nor is the remainder */
+            return prove(p, NULL, x[0], 0, depth) && prove(p, other, NULL, c, depth);
+        /* below a divisor that is positive */
+        return prove(p, NULL, x[1], -1, depth) && prove(p, x[1], other, c + 1, depth);
     case IR_ADD:
     case IR_SUB:
         for (int i = 0; i < 2; i++) {
             const ir_value *rest;
             ir_range y;
-            if (split_sum(p, b, i, &rest, &y, depth) && prove(p, a, rest, c + y.low, depth))
-                return true;
+            if (!split_sum(p, v, i, &rest, &y, depth)) continue;
+            wide k = above ? c + y.low : c - y.high;
+            if (prove_side(p, rest, above, other, k, depth)) return true;
         }
         return false;
     default: return false;
@@ -135,7 +125,7 @@ static bool prove(proving *p, const ir_value *a, const ir_value *b, wide c, int 
         if (a == NULL && f->b == b && prove(p, NULL, f->a, c - f->c, depth)) return true;
     }
     if (a != NULL && b != NULL && prove(p, NULL, b, c - x.high, depth)) return true;
-    return prove_from(p, a, b, c, depth) || prove_to(p, a, b, c, depth);
+    return prove_by(p, a, false, b, c, depth) || prove_by(p, b, true, a, c, depth);
 }
 
 /* ---- terms: constants taken apart from what they are added to ---- */
