@@ -428,7 +428,8 @@ static simt_status lower_calls(graph_planning *g, const graph_group *group) {
     return SIMT_OK;
 }
 
-/* A copy into dense memory of what is dense along another axis. */
+/* A copy into dense memory of what is dense along another axis, for which array/copy.c has tiles (and no
+ * fault where this is wrong: it looks again). */
 static bool copies_across(const graph_planning *g, const graph_group *group) {
     const graph_node *n = &g->plan->nodes[group->nodes[0]];
     const graph_view *v = &n->in[0];
