@@ -20,7 +20,7 @@ def _help():
         """usage: simt COMMAND ...
 
   run [OPTIONS] SCRIPT|-m MODULE|-c CODE|- [ARGS]
-                  runs a program with cupy, torch, torchvision meaning simt's
+                  runs a program with cupy, numba, torch, torchvision meaning simt's
       --device auto|cpu|gpu  where to run (gpu: not in simt yet)
       --keep NAME            leave NAME alone: import NAME finds the real one
       -q                     no line about device and names
@@ -33,7 +33,7 @@ def _help():
         """用法: simt 命令 ...
 
   run [选项] 脚本|-m 模块|-c 代码|- [参数]
-                  运行程序, 其中 cupy、torch、torchvision 都是 simt 的
+                  运行程序, 其中 cupy、numba、torch、torchvision 都是 simt 的
       --device auto|cpu|gpu  在哪里运行 (gpu 还没有)
       --keep 名字            不替换该名字: import 得到原来的库
       -q                     不打印设备和名字那一行
@@ -72,6 +72,13 @@ def main(argv=None):
         print(f"simt {__version__}")
         return 0
     if command not in COMMANDS:
+        if command.endswith(".py"):
+            return _fail(
+                tr(
+                    f"a program is run by: simt run {command}",
+                    f"运行程序请输入: simt run {command}",
+                )
+            )
         return _fail(
             tr(
                 f"'{command}' is no command; one of {', '.join(COMMANDS)} (simt --help)",

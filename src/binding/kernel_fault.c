@@ -58,6 +58,17 @@ static PyObject *array_text(const py_fault *f, const kernel_args *args) {
     return text;
 }
 
+/* What helps at an index of dynamic shared memory when the launch gave none; else "". */
+static const char *fault_hint(const py_kernel *k, const py_fault *f, const code_fault *fault) {
+    if (!f || f->kind != PY_FAULT_INDEX || f->parameter >= 0 || fault->values[2] != 0 ||
+        !(k->flags & PY_USES_DYNAMIC_SHARED))
+        return "";
+    return binding_in_chinese()
+               ? "\n提示: 形状为 0 的共享内存, 大小由启动决定: kernel[grid, block, stream, bytes]"
+               : "\nhint: shared memory of shape 0 has the size that the launch gives: "
+                 "kernel[grid, block, stream, bytes]";
+}
+
 /* Raises the class with a text; RuntimeError for none, for those that are no errors (SystemExit), and where
  * the class is not made from a text alone. */
 static void raise_class(PyObject *class, PyObject *text) {
@@ -97,7 +108,8 @@ void kernel_raise_fault(const py_kernel *k, const code *c, const kernel_names *n
     const py_fault *f = fault->number < k->nfaults ? &k->faults[fault->number] : NULL;
     PyObject *what = fault_text(f, names, fault, args);
     PyObject *where = what ? where_text(c, f, fault, grid, block) : NULL;
-    PyObject *whole = where ? PyUnicode_FromFormat("%U\n%U", what, where) : NULL;
+    const char *hint = fault_hint(k, f, fault);
+    PyObject *whole = where ? PyUnicode_FromFormat("%U\n%U%s", what, where, hint) : NULL;
     if (whole) {
         PyObject *type = !f                           ? PyExc_RuntimeError
                          : f->kind == PY_FAULT_INDEX  ? PyExc_IndexError

@@ -111,7 +111,8 @@ static bool check_count(const dispatcher *d, Py_ssize_t n) {
 static bool no_match(const dispatcher *d, const kernel_args *k) {
     PyObject *bytes = PyBytes_FromStringAndSize((const char *)k->signature, k->nsignature);
     PyObject *module = bytes ? PyImport_ImportModule("simt.numba.core.types") : NULL;
-    PyObject *text = module ? PyObject_CallMethod(module, "describe_signature", "O", bytes) : NULL;
+    PyObject *text =
+        module ? PyObject_CallMethod(module, "describe_mismatch", "OO", bytes, d->declared) : NULL;
     if (text)
         PyErr_Format(PyExc_TypeError, "kernel %s: No matching definition for argument type(s) %U",
                      d->name, text);
@@ -271,9 +272,11 @@ static void configured_dealloc(PyObject *self) {
         Py_TYPE(self)->tp_free(self);
 }
 
-static bool dimension_error(const char *name, PyObject *o, bool integers) {
-    if (integers)
-        PyErr_Format(PyExc_TypeError, "%s must be a sequence of integers, got %R", name, o);
+/* `item`: what is no integer, or NULL: there are too few or too many. */
+static bool dimension_error(const char *name, PyObject *o, PyObject *item) {
+    if (item)
+        PyErr_Format(PyExc_TypeError, "%s must be a sequence of integers, got %R%s", name, o,
+                     PyFloat_Check(item) ? ": write //, or int(...)" : "");
     else
         PyErr_Format(PyExc_ValueError, "%s must be a sequence of 1, 2 or 3 integers, got %R", name,
                      o);
@@ -286,11 +289,12 @@ static bool dimensions(PyObject *o, const char *name, int64_t out[3]) {
     bool sequence = PyTuple_Check(o) || PyList_Check(o);
     PyObject *const *items = sequence ? PySequence_Fast_ITEMS(o) : &o;
     Py_ssize_t n = sequence ? PySequence_Fast_GET_SIZE(o) : 1;
-    if (n < 1 || n > 3) return dimension_error(name, o, false);
+    if (n < 1 || n > 3) return dimension_error(name, o, NULL);
     for (Py_ssize_t i = 0; i < n; i++) {
-        if (!PyIndex_Check(items[i])) return dimension_error(name, o, true);
+        if (!PyIndex_Check(items[i])) return dimension_error(name, o, items[i]);
         if (!binding_to_int64(items[i], &out[i])) {
-            if (!PyErr_ExceptionMatches(PyExc_OverflowError)) return dimension_error(name, o, true);
+            if (!PyErr_ExceptionMatches(PyExc_OverflowError))
+                return dimension_error(name, o, items[i]);
             PyErr_Clear();
             out[i] = INT64_MAX;
         }

@@ -87,7 +87,7 @@ static PyObject *raise_absent(PyObject *name, PyObject *file, int line) {
                   : "use `simt run -c` instead of `python -c`; register code made by exec: "
                     "linecache.cache[filename] = (len(text), None, text.splitlines(True), "
                     "filename)";
-    else if (PyUnicode_CompareWithASCIIString(file, "<stdin>") == 0)
+    else if (PyUnicode_READ_CHAR(file, 0) == '<') /* <stdin>, <console> */
         hint = zh ? "把程序写入文件, 或用 `simt run -`, IPython 或 Jupyter 运行"
                   : "put the program into a file, or use `simt run -`, IPython or Jupyter";
     else

@@ -123,6 +123,7 @@ def test_wrong_use(path, tmp_path):
         (["run", "--keep", "jax", "x.py"], "--keep jax: not one of cupy"),
         (["run", "x.py"], f"can't open file '{tmp_path}/x.py': [Errno 2] No such file"),
         (["ruin"], "'ruin' is no command; one of run, doctor"),
+        (["x.py"], "a program is run by: simt run x.py"),
         (["doctor", "--xml"], "unknown option --xml"),
         ([], "usage: simt"),
     ):

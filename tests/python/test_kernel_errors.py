@@ -381,7 +381,8 @@ def shape_known_at_launch(a):
 
 
 @refused(
-    "cuda.shared.array takes 2 to 3 arguments .shape dtype alignment., 1 given", "cuda.shared.array"
+    "cuda.shared.array takes 2 to 3 arguments .shape, dtype, alignment., 1 given",
+    "cuda.shared.array",
 )
 def no_dtype(a):
     s = cuda.shared.array(10)
@@ -677,7 +678,7 @@ LAUNCHES = [
     ((0, 1), CudaAPIError, "grid .0, 1, 1.: x is 0"),
     (((1, 70000), 1), CudaAPIError, "y is 70000, 4465 more than the limit of 65535"),
     ((1, -1), CudaAPIError, "x is -1"),
-    ((1.5, 1), TypeError, "griddim must be a sequence of integers, got 1.5"),
+    ((1.5, 1), TypeError, "griddim must be a sequence of integers, got 1.5: write //"),
     ((1, (1, 1, 1, 1)), ValueError, "1, 2 or 3 integers"),
     ((1, 1, 0, 100000), CudaAPIError, "100000 dynamic.*more than the limit of 49152"),
     ((1,), ValueError, "griddim and blockdim"),
@@ -690,6 +691,23 @@ def test_launch(config, error, message):
         nothing[config](floats())
     if len(config) > 1 and "kernel" in str(info.value):
         assert names_definition(info, nothing)
+
+
+@cuda.jit
+def shared_of_the_launch(a):
+    s = cuda.shared.array(0, float32)
+    s[cuda.threadIdx.x] = a[0]
+    a[0] = s[0]
+
+
+def test_no_bytes_of_dynamic_shared_memory(monkeypatch):
+    monkeypatch.setenv("SIMT_LANG", "en")
+    with pytest.raises(IndexError, match="array 's'(.|\n)*hint: .*grid, block, stream, bytes"):
+        shared_of_the_launch[1, 2](floats())
+    with pytest.raises(IndexError) as info:
+        shared_of_the_launch[1, 2, 0, 4](floats())
+    assert "hint" not in str(info.value)
+    shared_of_the_launch[1, 2, 0, 8](floats())
 
 
 def test_static_shared_memory_beyond_the_limit():
@@ -733,7 +751,8 @@ def test_number_of_arguments():
 
 def test_no_declared_signature_fits():
     kernel = cuda.jit("void(float32[:])")(nothing.py_func)
-    with pytest.raises(TypeError, match="No matching definition") as info:
+    text = r"type\(s\) array\(float64, 2d, C\); declared: \(array\(float32, 1d, A\)\)"
+    with pytest.raises(TypeError, match="No matching definition.*" + text) as info:
         kernel[1, 1](np.zeros((2, 2)))
     assert names_definition(info, nothing)
 

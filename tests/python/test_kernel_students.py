@@ -308,8 +308,11 @@ cuda.syncthreads
 cuda.syncthreads(1)
 -> cuda.syncthreads(1) | cuda.syncthreads takes 0 arguments, 1 given
 
+a[0] = cuda.shfl_down_sync(a[0], 1)
+-> cuda.shfl_down_sync(a[0], 1) | cuda.shfl_down_sync takes 3 arguments (mask, value, delta), 2 gi
+
 cuda.atomic.add(a, 1)
--> cuda.atomic.add(a, 1) | cuda.atomic.add takes 3 arguments (ary idx val), 2 given
+-> cuda.atomic.add(a, 1) | cuda.atomic.add takes 3 arguments (ary, idx, val), 2 given
 
 cuda.atomic.add(m, 0, 1)
 -> cuda.atomic.add(m, 0, 1) | one element expected: 1 indices for an array of 2 dimensions: write (i

@@ -51,7 +51,7 @@ py_val *py_argument(py_call *x, uint32_t i, const char *keyword) {
 static bool is_word_of(const char *words, const char *word) {
     size_t n = strlen(word);
     for (const char *p = words; (p = strstr(p, word)) != NULL; p += n)
-        if ((p == words || p[-1] == ' ') && (p[n] == 0 || p[n] == ' ')) return true;
+        if ((p == words || p[-1] == ' ') && (p[n] == 0 || p[n] == ',')) return true;
     return false;
 }
 

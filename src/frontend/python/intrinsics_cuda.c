@@ -66,7 +66,7 @@ static bool type_argument(py_ctx *c, py_call *x, const py_val *v, py_entity *out
 
 bool cuda_array(py_ctx *c, py_call *x, py_val *out) {
     py_entity type;
-    if (!py_check_arguments(c, x, 2, 3, "shape dtype alignment")) return false;
+    if (!py_check_arguments(c, x, 2, 3, "shape, dtype, alignment")) return false;
     py_val *shape = py_argument(x, 0, "shape"), *dt = py_argument(x, 1, "dtype");
     if (shape == NULL || dt == NULL)
         return py_fail(c, x->node, "%s takes a shape and a dtype", x->name);
@@ -161,8 +161,10 @@ bool cuda_nanosleep(py_ctx *c, py_call *x, py_val *out) { /* a hint only */
 bool cuda_shfl(py_ctx *c, py_call *x, py_val *out) {
     ir_value *mask, *r = NULL;
     py_val lane;
-    if (!py_check_arguments(c, x, 3, 3, "mask value src_lane delta lane_mask") ||
-        !mask_argument(c, x, &x->args[0], &mask))
+    const char *names = x->extra == IR_SHFL_IDX    ? "mask, value, src_lane"
+                        : x->extra == IR_SHFL_BFLY ? "mask, value, lane_mask"
+                                                   : "mask, value, delta";
+    if (!py_check_arguments(c, x, 3, 3, names) || !mask_argument(c, x, &x->args[0], &mask))
         return false;
     py_val *v = &x->args[1];
     py_scalar s = py_scalar_of(v);
@@ -180,7 +182,7 @@ bool cuda_shfl(py_ctx *c, py_call *x, py_val *out) {
 
 bool cuda_vote(py_ctx *c, py_call *x, py_val *out) {
     ir_value *mask, *p, *r = NULL;
-    if (!py_check_arguments(c, x, 2, 2, "mask predicate") ||
+    if (!py_check_arguments(c, x, 2, 2, "mask, predicate") ||
         !mask_argument(c, x, &x->args[0], &mask) || !predicate(c, x, &x->args[1], &p))
         return false;
     if (c->emit) r = ir_vote(&c->b, (ir_op)x->extra, p, mask);
@@ -191,7 +193,7 @@ bool cuda_vote(py_ctx *c, py_call *x, py_val *out) {
 
 bool cuda_match(py_ctx *c, py_call *x, py_val *out) {
     ir_value *mask, *r = NULL;
-    if (!py_check_arguments(c, x, 2, 2, "mask value") || !mask_argument(c, x, &x->args[0], &mask))
+    if (!py_check_arguments(c, x, 2, 2, "mask, value") || !mask_argument(c, x, &x->args[0], &mask))
         return false;
     py_val *v = &x->args[1];
     py_scalar s = py_scalar_of(v);
@@ -340,7 +342,7 @@ bool cuda_atomic(py_ctx *c, py_call *x, py_val *out) {
     py_scalar s;
     py_element e;
     py_val v;
-    if (!py_check_arguments(c, x, 3, 3, "ary idx val")) return false;
+    if (!py_check_arguments(c, x, 3, 3, "ary, idx, val")) return false;
     py_val *of = py_argument(x, 0, "ary"), *index = py_argument(x, 1, "idx");
     py_val *value = py_argument(x, 2, "val");
     if (of == NULL || index == NULL || value == NULL)

@@ -426,7 +426,7 @@ const char *py_intrinsic_within(const char *name);
 const char *py_intrinsic_near(const char *name);
 /* Argument i of a call, by position or keyword; NULL: not given. */
 py_val *py_argument(py_call *x, uint32_t i, const char *keyword);
-/* Checks the number of arguments and that there are no unknown keywords ("shape dtype"). */
+/* Checks the number of arguments and that there are no unknown keywords ("shape, dtype"). */
 bool py_check_arguments(py_ctx *c, py_call *x, uint32_t least, uint32_t most, const char *keywords);
 
 #endif

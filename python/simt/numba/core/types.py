@@ -389,6 +389,12 @@ def describe_signature(signature):
     return ", ".join(map(str, from_bytes(signature)))
 
 
+def describe_mismatch(given, declared):
+    """Given argument types, and the declared ones that they do not fit, for errors."""
+    fit = " or ".join(f"({describe_signature(s)})" for s in declared)
+    return f"{describe_signature(given)}; declared: {fit}"
+
+
 def typeof(value):
     """The type that a kernel sees for a Python value."""
     return from_bytes(_core.signature_of(value))[0]
