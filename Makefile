@@ -55,7 +55,7 @@ build: .venv/.ready
 # The package as a user gets it (release, assertions off), in the private environment.
 install: .venv/.installed
 .venv/.installed: .venv/.ready $(SOURCES)
-	@echo "simt: building and installing into .venv" >&2
+	@echo "simt: building and installing into .venv (a minute or two)" >&2
 	@$(PY) -m pip install -q --no-build-isolation --no-deps --force-reinstall --config-settings=build-dir=build-release .
 	@touch $@
 
