@@ -238,6 +238,20 @@ SORT_ROW(keys_64, uint64_t, WHOLE, 0, 8)
 SORT_ROW(pairs_32, uint64_t, WHOLE, 32, 4)
 SORT_ROW(pairs_64, pair64, MEMBER, 0, 8)
 
+/* What the key of a wanted element is surely below, from the first keys of a row: as many as are wanted,
+ * the smallest ones of different lanes, are below it. 0: nothing is known. */
+#define FIRST_LIMIT(bits)                                                                  \
+    static uint##bits##_t first_limit_##bits(const sorting *s, const uint##bits##_t *keys, \
+                                             size_t n) {                                   \
+        uint##bits##_t least[SORT_LANES];                                                  \
+        if (s->take > SORT_LANES || s->take >= s->n / 8) return 0;                         \
+        s->loops->smallest_##bits(keys, n, least);                                         \
+        sort_keys_##bits(least, NULL, SORT_LANES);                                         \
+        return least[s->take - 1] + 1;                                                     \
+    }
+FIRST_LIMIT(32)
+FIRST_LIMIT(64)
+
 /* The first `take` positions of a row. */
 #define POSITIONS(bits, T, PAIR, KEY, POSITION)                                            \
     static void positions_##bits(const sorting *s, const char *from, char *to,             \
@@ -249,6 +263,7 @@ SORT_ROW(pairs_64, pair64, MEMBER, 0, 8)
         for (size_t start = 0; start < s->n; start += STRIP, from += STRIP * step_in(s)) { \
             size_t strip = s->n - start < STRIP ? s->n - start : STRIP;                    \
             make_keys(s, from, strip, keys, room->raw);                                    \
+            if (start == 0) limited = (limit = first_limit_##bits(s, keys, strip)) != 0;   \
             for (size_t i = 0; i < strip; i++) {                                           \
                 if (limited && i % BLOCK == 0) /* most blocks have nothing for us */       \
                     while (i + BLOCK <= strip &&                                           \

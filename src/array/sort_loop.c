@@ -155,6 +155,18 @@ static void network_pairs(uint64_t *keys, uint64_t *positions, size_t n) {
     NETWORK(exchange_pairs, keys, positions, n, 128);
 }
 
+#define SMALLEST(bits)                                                                         \
+    static void smallest_##bits(const uint##bits##_t *keys, size_t n, uint##bits##_t *least) { \
+        uint##bits##_t m[SORT_LANES];                                                          \
+        for (int k = 0; k < SORT_LANES; k++) m[k] = (uint##bits##_t) - 1;                      \
+        for (size_t i = 0; i + SORT_LANES <= n; i += SORT_LANES)                               \
+            VECTORS for (int k = 0; k < SORT_LANES; k++) m[k] =                                \
+                keys[i + (size_t)k] < m[k] ? keys[i + (size_t)k] : m[k];                       \
+        for (int k = 0; k < SORT_LANES; k++) least[k] = m[k];                                  \
+    }
+SMALLEST(32)
+SMALLEST(64)
+
 #define ANY_BELOW(bits)                                                                        \
     static bool any_below_##bits(const uint##bits##_t *keys, size_t n, uint##bits##_t limit) { \
         unsigned found = 0;                                                                    \
@@ -169,5 +181,7 @@ const sort_loops SIMT_ISA(sort_loops) = {.keys = keys,
                                          .network_32 = network_32,
                                          .network_64 = network_64,
                                          .network_pairs = network_pairs,
+                                         .smallest_32 = smallest_32,
+                                         .smallest_64 = smallest_64,
                                          .any_below_32 = any_below_32,
                                          .any_below_64 = any_below_64};

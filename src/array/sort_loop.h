@@ -21,6 +21,9 @@ typedef struct sort_loops {
     void (*network_32)(uint32_t *v, size_t n);
     void (*network_64)(uint64_t *v, size_t n);
     void (*network_pairs)(uint64_t *keys, uint64_t *positions, size_t n); /* by key, position */
+    /* The smallest of every SORT_LANES-th key (from n keys, a multiple of that). */
+    void (*smallest_32)(const uint32_t *keys, size_t n, uint32_t *least);
+    void (*smallest_64)(const uint64_t *keys, size_t n, uint64_t *least);
     /* Whether any of n keys is below the limit. */
     bool (*any_below_32)(const uint32_t *keys, size_t n, uint32_t limit);
     bool (*any_below_64)(const uint64_t *keys, size_t n, uint64_t limit);
