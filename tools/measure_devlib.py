@@ -83,7 +83,7 @@ TAIL = """
   t (1 - t) Q(t), beyond Stirling's series, all as sums of two numbers; lgamma near 1 and 2 from
   what gamma differs from 1 by. Negative numbers by reflection, scalar, all factors as two numbers.
   lgamma below 0 has two zeros between each two integers from -2 on: in float64 the error there is
-  absolute, at most 1.5 ulp of max(1/4, |result|), about 8e-17 (float32, computed in float64, is
+  absolute, at most 2 ulp of max(1/4, |result|), about 1e-16 (float32, computed in float64, is
   relatively right everywhere). CUDA states 4 ulp outside (-11.0001, -2.2637) and larger inside.
 - pow: log x as a sum of two numbers, times y, exp of a sum of two numbers; C99's table of special
   values by selects.
