@@ -380,6 +380,12 @@ def shape_known_at_launch(a):
     a[0] = s[0]
 
 
+@refused("the shape must be constant.*; take the largest that is needed", "cuda.local.array")
+def local_shape_known_at_launch(a):
+    s = cuda.local.array(a.shape[0], float32)
+    a[0] = s[0]
+
+
 @refused(
     "cuda.shared.array takes 2 to 3 arguments .shape, dtype, alignment., 1 given",
     "cuda.shared.array",

@@ -160,6 +160,10 @@ def kernel(a, out):
 out = np.zeros(1)
 kernel[1, 1](np.arange(4.0), out)
 print(out, total(np.arange(4.0)), half(3), Model().area(5), total.py_func(np.ones(2)))
+try:
+    half[1, 1](out)
+except TypeError as error:
+    print(error)
 numba.cfunc
 """
     command = [sys.executable, "-m", "simt", "run", "-q", "-c", code]
@@ -167,6 +171,7 @@ numba.cfunc
     assert done.returncode == 1
     assert all("nearest is numba.cuda.jit" in text for text in (done.stdout, done.stderr))
     assert "[9.] 12.0 1.5 2.5 4.0" in done.stdout
+    assert "a kernel that is launched is made by @cuda.jit" in done.stdout
     assert done.stderr.count("as plain Python") == 1
 
 

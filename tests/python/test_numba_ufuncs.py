@@ -79,7 +79,7 @@ def test_reduce():
 def test_what_does_not_match():
     with pytest.raises(TypeError, match="No matching version"):
         plus(np.arange(3, dtype=np.int16), 1)
-    with pytest.raises(TypeError, match="No matching version"):
+    with pytest.raises(TypeError, match=r"No matching version.*\(int64, float64\)"):
         plus(np.arange(3), 1.5)
     with pytest.raises(TypeError, match="takes 2 arrays, 1 given"):
         plus(1)

@@ -40,6 +40,12 @@ class HostFunction:
         _warn(self.__name__)
         return self.py_func(*args, **kwargs)
 
+    def __getitem__(self, configuration):
+        raise TypeError(
+            f"{self.__name__} is a function of jit or njit, which is called: {self.__name__}(...); "
+            "a kernel that is launched is made by @cuda.jit"
+        )
+
     def __get__(self, instance, owner=None):
         return self if instance is None else types.MethodType(self, instance)
 

@@ -100,8 +100,8 @@ bool py_array_attribute(py_ctx *c, const py_node *at, const py_val *of, const ch
 
 /* ---- new arrays ---- */
 
-static bool constant_shape(py_ctx *c, const py_node *at, const py_val *shape, int64_t *out,
-                           int *ndim) {
+static bool constant_shape(py_ctx *c, const py_node *at, const py_val *shape, ir_type space,
+                           int64_t *out, int *ndim) {
     bool tuple = shape->type->kind == TY_TUPLE;
     uint32_t n = tuple ? shape->type->count : 1;
     if (n > PY_MAX_NDIM) return py_fail(c, at, "an array of %u dimensions: at most 8", n);
@@ -110,8 +110,11 @@ static bool constant_shape(py_ctx *c, const py_node *at, const py_val *shape, in
         if (!v.is_const || v.value.kind != PY_VALUE_INT)
             return py_fail(c, at,
                            "the shape must be constant (a number, or a global or closure "
-                           "variable); for a size known at launch use dynamic shared "
-                           "memory: shape 0 and kernel[grid, block, stream, bytes]");
+                           "variable); %s",
+                           space == IR_PTR_SHARED
+                               ? "for a size known at launch use dynamic shared memory: shape 0 "
+                                 "and kernel[grid, block, stream, bytes]"
+                               : "take the largest that is needed");
         if (v.value.integer < 0)
             return py_fail(c, at, "negative size %lld", (long long)v.value.integer);
         out[i] = v.value.integer;
@@ -139,7 +142,7 @@ bool py_array_alloc(py_ctx *c, const py_node *at, const py_val *shape, const py_
                     ir_type space, py_val *out) {
     int64_t sizes[PY_MAX_NDIM], count = 1, item = (int64_t)py_entity_bytes(type);
     int ndim = 0;
-    if (!constant_shape(c, at, shape, sizes, &ndim)) return false;
+    if (!constant_shape(c, at, shape, space, sizes, &ndim)) return false;
     for (int i = 0; i < ndim; i++)
         if (__builtin_mul_overflow(count, sizes[i], &count) || count > (1ll << 30))
             return py_fail(c, at, "the array is too large: at most 1 GiB of %s memory",

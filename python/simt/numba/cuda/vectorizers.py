@@ -135,7 +135,7 @@ class UFunc:
         for loop in self._loops:
             if all(_fits(a, want, self._exact) for a, want in zip(args, loop, strict=True)):
                 return loop
-        raise TypeError(_NO_MATCH if self._exact else _no_cast(self, args))
+        raise TypeError(_no_match(self, args))
 
     def __call__(self, *args, out=None, stream=0):
         if len(args) == self.nin + 1 and out is None:
@@ -195,8 +195,10 @@ def _fits(a, dtype, exact):
     return kind in {"b": "b", "i": "biu", "u": "biu", "f": "biuf", "c": "biufc"}[dtype.kind]
 
 
-def _no_cast(ufunc, args):
+def _no_match(ufunc, args):
     found = ", ".join(str(numpy.asarray(a).dtype) for a in args)
+    if ufunc._exact:
+        return f"{_NO_MATCH}  Given: ({found})."
     return (
         f"ufunc '{ufunc.__name__}' not supported for the input types ({found}), and the inputs "
         "could not be safely coerced to any supported types"
@@ -242,7 +244,7 @@ class GUFunc:
             pairs = zip(args, loop, strict=False)
             if all(_fits(a, types.as_dtype(t.dtype), self._exact) for a, t in pairs):
                 return loop
-        raise TypeError(_NO_MATCH if self._exact else _no_cast(self, args))
+        raise TypeError(_no_match(self, args))
 
     def _sizes(self, args):
         """(name of a core dimension -> its size, shape of the loop)."""
