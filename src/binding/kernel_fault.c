@@ -111,11 +111,12 @@ void kernel_raise_fault(const py_kernel *k, const code *c, const kernel_names *n
     const char *hint = fault_hint(k, f, fault);
     PyObject *whole = where ? PyUnicode_FromFormat("%U\n%U%s", what, where, hint) : NULL;
     if (whole) {
-        PyObject *type = !f                           ? PyExc_RuntimeError
-                         : f->kind == PY_FAULT_INDEX  ? PyExc_IndexError
-                         : f->kind == PY_FAULT_ASSERT ? PyExc_AssertionError
-                         : f->kind == PY_FAULT_NONE   ? PyExc_TypeError
-                                                      : f->handle;
+        PyObject *type = !f                             ? PyExc_RuntimeError
+                         : f->kind == PY_FAULT_INDEX    ? PyExc_IndexError
+                         : f->kind == PY_FAULT_ASSERT   ? PyExc_AssertionError
+                         : f->kind == PY_FAULT_DIVISION ? PyExc_ZeroDivisionError
+                         : f->kind == PY_FAULT_NONE     ? PyExc_TypeError
+                                                        : f->handle;
         raise_class(type, whole);
     }
     Py_XDECREF(what);

@@ -392,6 +392,7 @@ static PyObject *dispatcher_new(PyTypeObject *type, PyObject *args, PyObject *kw
     d->options = Py_NewRef(options);
     d->device = flag_of(options, "device", false);
     d->compile = (py_options){.bounds = flag_of(options, "boundscheck", true),
+                              .divisions = flag_of(options, "debug", false),
                               .contract = flag_of(options, "fma", true)};
     if (!read_function(d)) Py_CLEAR(d);
     return (PyObject *)d;

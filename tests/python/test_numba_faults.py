@@ -563,3 +563,27 @@ def test_reduce(n):
     assert largest(x, size=n // 2) == (x[: n // 2].max() if n > 1 else 0)
     res = cuda.device_array(1, np.int64)
     assert total(x, res=res) is None and res[0] == x.sum()
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int64, np.float32, np.complex128])
+def test_debug_kernels_report_divisions_by_zero(dtype):
+    def divide(a, b, c):
+        i = cuda.grid(1)
+        c[i] = a[i] / b[i]
+
+    def remainder(a, b, c):
+        i = cuda.grid(1)
+        c[i] = a[i] % b[i] + a[i] // b[i]
+
+    a, b = np.arange(4).astype(dtype), np.array([1, 2, 0, 4], dtype)
+    for function in (divide,) if dtype is np.complex128 else (divide, remainder):
+        c = np.full(4, -1, np.complex128 if dtype is np.complex128 else np.float64)
+        cuda.jit(function)[1, 4](a, b, c)
+        assert c[3] != -1 and c[2] != -1  # inf, nan or the IR's answer for integers
+        c[:] = -1
+        kernel = cuda.jit(debug=True, opt=False)(function)
+        with pytest.raises(ZeroDivisionError) as error:
+            kernel[1, 4](a, b, c)
+        assert f"division by zero\nin kernel {function.__name__}\n" in str(error.value)
+        assert "thread (2, 0, 0)" in str(error.value) and "c[i] = a[i]" in str(error.value)
+        assert c[2] == -1 and c[3] != -1  # that thread ends, the others' work is done

@@ -157,7 +157,8 @@ typedef enum py_fault_kind {
     PY_FAULT_INDEX, /* values: index, axis, size of the axis */
     PY_FAULT_RAISE, /* handle, text: message or "" */
     PY_FAULT_ASSERT,
-    PY_FAULT_NONE /* None where a value is needed; text: the message */
+    PY_FAULT_DIVISION, /* by zero */
+    PY_FAULT_NONE      /* None where a value is needed; text: the message */
 } py_fault_kind;
 typedef struct py_fault {
     uint8_t kind;
@@ -201,8 +202,9 @@ typedef struct py_kernel {
 } py_kernel;
 
 typedef struct py_options {
-    bool bounds;   /* index checks (default on) */
-    bool contract; /* carried through to runtime_compile_options */
+    bool bounds;    /* index checks (default on) */
+    bool divisions; /* by zero are faults (default off) */
+    bool contract;  /* carried through to runtime_compile_options */
 } py_options;
 
 /* Compiles fn for a signature of `bytes` bytes. */

@@ -168,6 +168,19 @@ static bool fold_ints(py_operator op, int64_t a, int64_t b, int64_t *out) {
     }
 }
 
+/* With debug=True, as Numba. */
+static void check_divisor(py_ctx *c, const py_node *at, py_operator op, const py_val *by) {
+    if (!c->options->divisions || (op != PY_DIV && op != PY_FLOORDIV && op != PY_MOD)) return;
+    py_scalar s = by->type->scalar;
+    ir_op differs = py_scalar_is_int(s) ? IR_NE : IR_FNE;
+    ir_value *zero = py_emit_zero(c, py_scalar_ir(s)),
+             *good = py_emit_binary(c, differs, py_slot(by, 0), zero);
+    if (py_scalar_is_complex(s))
+        good = py_emit_binary(c, IR_OR, good, py_emit_binary(c, IR_FNE, py_slot(by, 1), zero));
+    py_fault f = {.kind = PY_FAULT_DIVISION, .text = "division by zero", .parameter = -1};
+    py_fault_unless(c, at, good, &f);
+}
+
 static bool int_binary(py_ctx *c, const py_node *at, py_operator op, const py_val *a,
                        const py_val *b, py_scalar type, py_val *out) {
     py_val x, y;
@@ -180,6 +193,7 @@ static bool int_binary(py_ctx *c, const py_node *at, py_operator op, const py_va
         *out = py_val_int(c, folded);
         return true;
     }
+    check_divisor(c, at, op, &y);
     ir_value *p = py_slot(&x, 0), *q = py_slot(&y, 0), *r;
     bool nonneg = both;
     switch (op) {
@@ -252,6 +266,7 @@ static bool float_binary(py_ctx *c, const py_node *at, py_operator op, const py_
                          const py_val *b, py_scalar type, py_val *out) {
     py_val x, y;
     if (!py_to_scalar(c, at, a, type, &x) || !py_to_scalar(c, at, b, type, &y)) return false;
+    check_divisor(c, at, op, &y);
     ir_type t = py_scalar_ir(type);
     ir_value *p = py_slot(&x, 0), *q = py_slot(&y, 0), *r, *other;
     switch (op) {
@@ -348,6 +363,7 @@ static bool complex_binary(py_ctx *c, const py_node *at, py_operator op, const p
                            const py_val *b, py_scalar type, py_val *out) {
     py_val x, y;
     if (!py_to_scalar(c, at, a, type, &x) || !py_to_scalar(c, at, b, type, &y)) return false;
+    check_divisor(c, at, op, &y);
     ir_value *p[2] = {py_slot(&x, 0), py_slot(&x, 1)}, *q[2] = {py_slot(&y, 0), py_slot(&y, 1)},
              *r[2];
     switch (op) {

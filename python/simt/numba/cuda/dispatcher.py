@@ -29,7 +29,8 @@ def jit(func_or_sig=None, device=False, **options):
 
     With a signature, or a list of them, it is compiled at once and takes no other types. Options as
     Numba's; those about optimisation change nothing in the results. fma=False: no fused
-    multiply-adds. boundscheck=False: indices are not checked.
+    multiply-adds. boundscheck=False: indices are not checked. debug=True: a division by zero raises
+    ZeroDivisionError (else it gives inf or nan, and 0 for integers).
     """
     _check_options(device, options)
     if isinstance(func_or_sig, list) or types.is_signature(func_or_sig):
