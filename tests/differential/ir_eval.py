@@ -141,6 +141,8 @@ def round_to(exact, kind):
 
 def fma(a, b, c, kind):
     """a * b + c, rounded once."""
+    if np.isfinite(a) and np.isfinite(b) and not np.isfinite(c):
+        return FLOAT[kind](c)  # the product may be beyond what floats can be, but is finite
     if not (np.isfinite(a) and np.isfinite(b) and np.isfinite(c)):
         return FLOAT[kind](np.float64(a) * np.float64(b) + np.float64(c))
     exact = Fraction(float(a)) * Fraction(float(b)) + Fraction(float(c))
