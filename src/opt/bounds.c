@@ -51,11 +51,6 @@ static bool sum_stays(proving *p, const ir_value *v, const ir_value *x, ir_range
            prove(p, NULL, x, (wide)y.low - ir_least(v->type), depth);
 }
 
-static ir_range negated(ir_range r) {
-    return (ir_range){r.high == INT64_MIN ? INT64_MAX : -r.high,
-                      r.low == INT64_MIN ? INT64_MAX : -r.low};
-}
-
 /* v is x + y where that does not wrap: y's range. */
 static bool split_sum(proving *p, const ir_value *v, int which, const ir_value **x, ir_range *y,
                       int depth) {
@@ -64,7 +59,10 @@ static bool split_sum(proving *p, const ir_value *v, int which, const ir_value *
     if (in->op == IR_SUB && which == 1) return false;
     *x = in->args[which];
     *y = range_of(p, in->args[1 - which]);
-    if (in->op == IR_SUB) *y = negated(*y);
+    if (in->op == IR_SUB) {
+        if (y->low == INT64_MIN) return false; /* its negative has no type */
+        *y = (ir_range){-y->high, -y->low};
+    }
     return sum_stays(p, v, *x, *y, depth);
 }
 
@@ -173,8 +171,7 @@ static int outcome_of(proving *p, const ir_inst *in) {
     }
     if (in->op == IR_LT_U || in->op == IR_LE_U) {
         bool a_counts = term_below(p, zero, a, 0), b_counts = term_below(p, zero, b, 0);
-        if (a_counts !=
-            b_counts) { /* one of them is 2**63 or more, if the other is known negative */
+        if (a_counts != b_counts) { /* what is negative is 2**63 or more */
             const term *other = a_counts ? &b : &a;
             return term_below(p, *other, zero, -1) ? a_counts : -1;
         }

@@ -224,6 +224,11 @@ return"""
         ("%8: i1 = eq %5, %1", "%19: i1 = le.s %1, %5", 1),
         ("%8: i1 = lt.s %5, %1", "%9: i64 = rem.s %2, %1\n%19: i1 = lt.s %9, %1", 1),
         ("%8: i1 = lt.s %5, %1", "%9: i64 = min.s %2, %7\n%19: i1 = lt.s %9, %1", 1),
+        (  # -MIN is MIN
+            "%9: i64 = const 0\n%10: i64 = sub %9, %2\n%8: i1 = lt.s %5, %1",
+            "%11: i64 = const 9223372036854775808\n%19: i1 = lt.s %11, %10",
+            2,
+        ),
         (  # of a range with a step that is positive
             "%9: i64 = add %5, %6\n%10: i64 = const 0\n"
             "%11: i1 = lt.s %10, %9\n%12: i1 = lt.s %2, %1\n%13: i1 = and %11, %12\n"
