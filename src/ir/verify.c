@@ -8,7 +8,6 @@
 
 #include <inttypes.h>
 
-
 typedef struct verifying {
     const ir_func *f;
     uint32_t count;
