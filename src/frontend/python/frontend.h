@@ -85,7 +85,7 @@ struct py_record {
     const py_field *fields;
 };
 /* NULL: no memory, or no description. */
-const py_record *py_record_parse(arena *mem, const uint8_t *text, uint32_t bytes);
+const py_record *py_record_parse(arena *mem, const uint8_t *bytes, uint32_t n);
 
 /* ---- what names mean: the host's answers ---- */
 
