@@ -58,8 +58,9 @@ typedef struct code_launch {
 
 typedef struct code code;
 struct code {
-    /* block: flat block number, x fastest, or (`runs`) number of the run. budget: decremented by work done (about one per loop round
-     * per gang, more for long rounds: some 50 ns each); at zero the code returns YIELD. */
+    /* block: flat block number, x fastest, or (`runs`) number of the run. budget: decremented by work
+     * done (about one per loop round per gang, more for long rounds: some 50 ns each); at zero the code
+     * returns YIELD. */
     code_result (*run)(const code *self, const code_launch *launch, void *frame, uint64_t block,
                        bool resume, int64_t *budget, code_fault *fault);
     /* How many runs a launch takes, where code groups the threads of the grid in its own way; or NULL. */

@@ -1,8 +1,9 @@
 /* Worker threads that run one job at a time together with the caller.
  *
  * Waking a sleeping thread costs 30-50 us, a spinning one 0.3 us, so workers spin before they sleep:
- * SPIN_NS where jobs have been coming sooner than that, else SHORT_SPIN_NS. A job has a gate: workers that arrive while it is open count themselves in; the caller closes
- * it when its own part is done, and waits only for those inside: a worker that wakes late is not missed.
+ * SPIN_NS where jobs have been coming sooner than that, else SHORT_SPIN_NS. A job has a gate: workers
+ * that arrive while it is open count themselves in; the caller closes it when its own part is done, and
+ * waits only for those inside: a worker that wakes late is not missed.
  * After fork the child has no workers: the pool forgets them and starts new ones when needed.
  */
 #include "device/cpu/cpu.h"
