@@ -81,25 +81,25 @@ typedef struct ir_op_info {
 } ir_op_info;
 extern const ir_op_info ir_op_table[IR_OP_COUNT];
 
-/* imm of IR_SPECIAL */
-typedef enum ir_special { /* i32 where nothing else is said */
-                          IR_TID_X,
-                          IR_TID_Y,
-                          IR_TID_Z, /* thread in block */
-                          IR_CTAID_X,
-                          IR_CTAID_Y,
-                          IR_CTAID_Z, /* block in grid */
-                          IR_NTID_X,
-                          IR_NTID_Y,
-                          IR_NTID_Z, /* threads per block */
-                          IR_NCTAID_X,
-                          IR_NCTAID_Y,
-                          IR_NCTAID_Z, /* blocks in grid */
-                          IR_INDEX_X,
-                          IR_INDEX_Y,
-                          IR_INDEX_Z, /* i64: thread in grid, ctaid * ntid + tid */
-                          IR_LANEID,  /* in the warp */
-                          IR_SPECIAL_COUNT
+/* imm of IR_SPECIAL; i32 where nothing else is said */
+typedef enum ir_special {
+    IR_TID_X,
+    IR_TID_Y,
+    IR_TID_Z, /* thread in block */
+    IR_CTAID_X,
+    IR_CTAID_Y,
+    IR_CTAID_Z, /* block in grid */
+    IR_NTID_X,
+    IR_NTID_Y,
+    IR_NTID_Z, /* threads per block */
+    IR_NCTAID_X,
+    IR_NCTAID_Y,
+    IR_NCTAID_Z, /* blocks in grid */
+    IR_INDEX_X,
+    IR_INDEX_Y,
+    IR_INDEX_Z, /* i64: thread in grid, ctaid * ntid + tid */
+    IR_LANEID,  /* in the warp */
+    IR_SPECIAL_COUNT
 } ir_special;
 
 /* imm of memory operations */

@@ -43,18 +43,16 @@ static inline void *own_slot(const vm_code *c, const vm_gang *g, uint32_t entry)
 
 static void load_lanes(const vm_code *c, const vm_gang *g, unsigned size, char *dst,
                        const char *from, int64_t stride) {
-    uint32_t n = g->now.top, begin = set_begin(&g->now);
-    const uint8_t *mask = NULL;
-    if (begin == UINT32_MAX) begin = 0, mask = g->now.bytes;
+    const uint8_t *mask;
+    uint32_t n = g->now.top, begin = set_begin(&g->now, &mask);
     c->kernels->moves->load_strided[size](dst + ((size_t)begin << size), from + begin * stride,
                                           stride, mask, n - begin);
 }
 
 static void store_lanes(const vm_code *c, const vm_gang *g, unsigned size, char *to, int64_t stride,
                         const char *value) {
-    uint32_t n = g->now.top, begin = set_begin(&g->now);
-    const uint8_t *mask = NULL;
-    if (begin == UINT32_MAX) begin = 0, mask = g->now.bytes;
+    const uint8_t *mask;
+    uint32_t n = g->now.top, begin = set_begin(&g->now, &mask);
     c->kernels->moves->store_strided[size](to + begin * stride, stride,
                                            value + ((size_t)begin << size), mask, n - begin);
 }

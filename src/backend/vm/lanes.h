@@ -39,10 +39,12 @@ static inline void set_merge(const vm_code *c, vm_set *to, vm_set *from) {
     from->count = from->top = 0;
 }
 
-/* The first lane, where all from there on are active; else UINT32_MAX. */
-static inline uint32_t set_begin(const vm_set *s) {
+/* The lane to begin with, and the mask from lane 0 on: none where all from there on are active. */
+static inline uint32_t set_begin(const vm_set *s, const uint8_t **mask) {
     uint32_t from = s->top - s->count;
-    return from == 0 || memchr(s->bytes, 1, s->top) == s->bytes + from ? from : UINT32_MAX;
+    bool together = from == 0 || memchr(s->bytes, 1, s->top) == s->bytes + from;
+    *mask = together ? NULL : s->bytes;
+    return together ? from : 0;
 }
 
 /* Lowers top to just above the last active lane. */
