@@ -2,6 +2,7 @@
 # Both do all their set-up from a clean clone (private .venv, build). See CONTRIBUTING.md.
 #   make test T=name   the tests whose name or file contains `name`
 #   make check         format, lint, layers, size, the wheel, and the tests once more under ASan + UBSan
+#   make reliability   interrupts, forks, memory that ends, threads: all of tools/reliability
 #   make bench         speed against other libraries, in turns
 #   make build         the development build, linked into python/simt (use with PYTHONPATH=python)
 #   make format        formats C and Python; make coverage: regenerates docs/coverage
@@ -24,7 +25,7 @@ SANITIZED = PYTHONPATH="$(CURDIR)/build-asan/python" SIMT_SANITIZE=1 LD_PRELOAD=
     ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 \
     UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1 PYTHONMALLOC=malloc $(PY)
 
-.PHONY: run test check bench build format coverage install clean \
+.PHONY: run test check bench build format coverage install clean reliability \
         check-format check-lint check-static check-layers check-size check-wheel check-docs check-sanitize
 
 run: install
@@ -34,6 +35,10 @@ test: build
 	PYTHONPATH="$(CURDIR)/python" $(PY) $(PYTEST) $(SELECT)
 
 check: check-format check-lint check-layers check-static check-size check-wheel check-docs check-sanitize
+
+# docs/reliability.md; ARGS='forks --count 10' for one kind
+reliability: build
+	PYTHONPATH="$(CURDIR)/python" $(PY) tools/reliability $(or $(ARGS),all)
 
 bench: install
 	@if [ -f bench/run.py ]; then $(PY) bench/run.py $(ARGS); else echo "bench: not there yet"; fi

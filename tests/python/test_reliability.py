@@ -1,0 +1,19 @@
+"""A little of each kind of tools/reliability."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+FOLDER = os.path.join(ROOT, "tools", "reliability")
+LITTLE = {}  # kind -> arguments of its short run
+
+
+@pytest.mark.parametrize("kind", LITTLE)
+def test_little(kind):
+    done = subprocess.run(
+        [sys.executable, FOLDER, kind, *LITTLE[kind]], capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0 and "no failures" in done.stdout, done.stdout + done.stderr
