@@ -3,6 +3,7 @@
 An include points only to a lower layer or inside its own folder. Folders of one layer never include
 each other: they meet in ir/ and base/. Inside a folder, sub-folders see their parents (and parents
 their children), never their siblings. Python.h appears only in src/binding; CUDA headers nowhere.
+Memory comes from base/heap.h only, which can count it and let it fail.
 
     check_layers.py [ROOT]
 """
@@ -32,6 +33,10 @@ PYTHON_HEADERS = re.compile(r"(Python|structmember|pythread)\.h$|^numpy/")
 CUDA_HEADERS = re.compile(
     r"^(cuda|cuda_runtime|cuda_runtime_api|cublas\w*|cudnn\w*|cufft\w*|nvrtc|nvml)\.h$"
 )
+HEAP = re.compile(
+    r"(?<![\w.>*])(malloc|calloc|realloc|free|strn?dup|posix_memalign|aligned_alloc|mmap|munmap)\("
+)
+HEAP_ONLY_IN = "src/base/heap.c"
 SOURCE_ENDS = (".c", ".h", ".def", ".inc", ".S")
 INCLUDE = re.compile(r'^\s*#\s*include\s*(?:"([^"]+)"|<([^>]+)>)', re.M)
 
@@ -109,6 +114,12 @@ def check(root):
             if why:
                 line = text.count("\n", 0, match.start(1 if match.group(1) else 2)) + 1
                 problems.append(f"{os.path.relpath(path, root)}:{line}: includes {name}: {why}")
+        for match in HEAP.finditer(text):
+            if not path.endswith(HEAP_ONLY_IN):
+                line = text.count("\n", 0, match.start()) + 1
+                problems.append(
+                    f"{os.path.relpath(path, root)}:{line}: {match.group(1)}: use base/heap.h"
+                )
     public = f"{root}/include/simt.h"
     if os.path.exists(public):
         with open(public, encoding="utf-8") as f:

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "array/internal.h"
+#include "base/heap.h"
 
 array_context array_ctx = {.lock = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP};
 
@@ -81,7 +82,7 @@ void array_unlock(void) {
         storage *s = doomed;
         doomed = (storage *)s->diag;
         if (s->release) s->release(s->owner);
-        free(s);
+        heap_free(s);
     }
 }
 

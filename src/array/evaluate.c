@@ -10,6 +10,7 @@
 
 #include "array/internal.h"
 #include "array/plan_cache.h"
+#include "base/heap.h"
 
 #define GIL_DROP_COST 20000.0 /* ns: below it, the GIL is kept */
 #define MOST_DIAGS    255
@@ -31,15 +32,15 @@ static simt_diag lost;
 static simt_status reserve(uint32_t nbuffers, uint32_t nargs) {
     if (nbuffers > run.buffers_capacity) {
         uint32_t grown = nbuffers + nbuffers / 2 + 64;
-        void *memory = realloc(run.memory, grown * sizeof *run.memory);
+        void *memory = heap_resize(run.memory, grown * sizeof *run.memory);
         if (memory) run.memory = memory;
-        void *bad = realloc(run.bad, grown);
+        void *bad = heap_resize(run.bad, grown);
         if (bad) run.bad = bad;
         if (!memory || !bad) return status_fail(SIMT_ERR_MEMORY, "out of memory while evaluating");
         run.buffers_capacity = grown;
     }
     if (nargs > run.args_capacity) {
-        void *args = realloc(run.args, (nargs + 64) * sizeof *run.args);
+        void *args = heap_resize(run.args, (nargs + 64) * sizeof *run.args);
         if (!args) return status_fail(SIMT_ERR_MEMORY, "out of memory while evaluating");
         run.args = args;
         run.args_capacity = nargs + 64;
@@ -52,7 +53,7 @@ static simt_status reserve(uint32_t nbuffers, uint32_t nargs) {
 /* Records the thread's diagnostic; returns its mark for run.bad. */
 static uint8_t add_failure(void) {
     if (run.ndiags == MOST_DIAGS) return MOST_DIAGS;
-    if (!run.diags) run.diags = malloc(sizeof *run.diags * MOST_DIAGS);
+    if (!run.diags) run.diags = heap_alloc(sizeof *run.diags * MOST_DIAGS);
     if (!run.diags) return MOST_DIAGS;
     simt_diag *diag = &run.diags[run.ndiags++];
     *diag = *status_get();
@@ -285,7 +286,7 @@ static simt_status close_program(void) {
     array_context *c = &array_ctx;
     graph_buffer some[64], *facts = some;
     some[0].bytes = 0;
-    if (c->nslots > 64 && !(facts = malloc(sizeof *facts * c->nslots)))
+    if (c->nslots > 64 && !(facts = heap_alloc(sizeof *facts * c->nslots)))
         return status_fail(SIMT_ERR_MEMORY, "out of memory while evaluating");
     for (uint32_t i = 0; i < c->nslots; i++) {
         const storage *s = c->slots[i].store;
@@ -294,7 +295,7 @@ static simt_status close_program(void) {
         facts[i].kept = s->refs > s->program_refs;
     }
     simt_status status = graph_program_close(&c->program, facts, c->nslots);
-    if (facts != some) free(facts);
+    if (facts != some) heap_free(facts);
     return status;
 }
 

@@ -1,8 +1,8 @@
 /* concatenate and stack: one new array, each part copied into its window. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "array/internal.h"
+#include "base/heap.h"
 
 static simt_status check_parts(array **arrays, int n, int axis, graph_face face) {
     const array *first = arrays[0];
@@ -53,12 +53,12 @@ static simt_status check_axis(int *axis, int ndim, graph_face face) {
 }
 
 static simt_status common_dtype(array **arrays, int n, graph_face face, dtype *dt) {
-    graph_type some[32], *types = n <= 32 ? some : malloc(sizeof *types * (size_t)n);
+    graph_type some[32], *types = n <= 32 ? some : heap_alloc(sizeof *types * (size_t)n);
     if (!types) return status_fail(SIMT_ERR_MEMORY, "out of memory for %d arrays", n);
     for (int i = 0; i < n; i++) types[i] = (graph_type){arrays[i]->dt, false, arrays[i]->ndim == 0};
     dtype compute;
     simt_status status = graph_dtypes(OP_MAXIMUM, face, types, n, DT_F32, &compute, dt);
-    if (types != some) free(types);
+    if (types != some) heap_free(types);
     return status;
 }
 
@@ -134,13 +134,13 @@ simt_status array_stack(array **arrays, int n, int axis, graph_face face, array 
             shape_print(arrays[0]->shape, ndim, a, sizeof a),
             shape_print(arrays[i]->shape, arrays[i]->ndim, b, sizeof b), i);
     }
-    array **parts = calloc((size_t)n, sizeof *parts);
+    array **parts = heap_zeroed((size_t)n, sizeof *parts);
     if (!parts) return status_fail(SIMT_ERR_MEMORY, "out of memory for %d arrays", n);
     simt_status status = SIMT_OK;
     for (int i = 0; i < n && status == SIMT_OK; i++)
         status = array_expand_dims(arrays[i], axis, &parts[i]);
     if (status == SIMT_OK) status = array_concatenate(parts, n, axis, face, out);
     for (int i = 0; i < n; i++) array_unref(parts[i]);
-    free(parts);
+    heap_free(parts);
     return status;
 }

@@ -1,7 +1,7 @@
 /* The plans of programs met before: a hash table over a list ordered by last use. */
 #include "array/plan_cache.h"
+#include "base/heap.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #define BUCKETS    1024
@@ -54,7 +54,7 @@ static void drop_oldest(void) {
     unlink_plan(c);
     cache.bytes -= c->plan->mem.bytes;
     free_plan(c->plan);
-    free(c);
+    heap_free(c);
 }
 
 static double view_bytes(const graph_view *v) {
@@ -96,7 +96,7 @@ simt_status plan_cache_make(const graph_program *p, const cached_plan **out) {
     graph_plan *plan;
     SIMT_TRY(graph_plan_new(p, &plan));
     simt_status status = compile_steps(plan);
-    cached_plan *c = status == SIMT_OK ? calloc(1, sizeof *c) : NULL;
+    cached_plan *c = status == SIMT_OK ? heap_zeroed(1, sizeof *c) : NULL;
     if (!c) {
         free_plan(plan);
         return status != SIMT_OK ? status

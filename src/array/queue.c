@@ -4,10 +4,10 @@
  * program. The program runs at once when memory that foreign code can see takes part, when SIMT_EAGER
  * is set, and at the bounds below.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "array/internal.h"
+#include "base/heap.h"
 
 #define MOST_NODES  1000
 #define MOST_PINNED ((size_t)512 << 20)
@@ -62,7 +62,7 @@ void queue_ask_position(array_position *p) {
 
 static simt_status grow(void **list, uint32_t *capacity, size_t item) {
     uint32_t grown = *capacity ? *capacity * 2 : 64;
-    void *memory = realloc(*list, grown * item);
+    void *memory = heap_resize(*list, grown * item);
     if (!memory) return status_fail(SIMT_ERR_MEMORY, "out of memory while recording an operation");
     *list = memory;
     *capacity = grown;

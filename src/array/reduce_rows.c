@@ -4,11 +4,11 @@
  * Rows are cut into the chunks of that file. Rows of one chunk are finished at once; else a first pass
  * leaves a value for each chunk and a second one folds those of a row.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "array/rows.h"
 #include "array/walk.h"
+#include "base/heap.h"
 #include "base/isa.h"
 
 typedef struct reducing {
@@ -105,12 +105,12 @@ simt_status call_reduce_rows(const call_args *c) {
         r.rows *= (size_t)c->in[0].shape[r.kept++];
     size_t grain = GRAIN / r.length + 1;
     if (r.chunks == 1) return c->dev->parallel(c->dev, r.rows, grain, whole_rows, &r);
-    r.partials = malloc(r.rows * r.chunks * r.item);
+    r.partials = heap_alloc(r.rows * r.chunks * r.item);
     if (!r.partials) return status_fail(SIMT_ERR_MEMORY, "out of memory for a reduction");
     simt_status status =
         c->dev->parallel(c->dev, r.rows * r.chunks, GRAIN / GRAPH_ROW_CHUNK, chunks_of_rows, &r);
     if (status == SIMT_OK)
         status = c->dev->parallel(c->dev, r.rows, GRAIN / r.chunks + 1, fold_rows, &r);
-    free(r.partials);
+    heap_free(r.partials);
     return status;
 }

@@ -4,9 +4,9 @@
  * once for both directions, as 22-bit fractions; rows are resampled first and rounded to 8 bits, then
  * columns. Nearest neighbours take positions that are added up as Pillow does it. */
 #include "array/resize.h"
+#include "base/heap.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "array/image.h"
@@ -57,9 +57,9 @@ typedef struct weights {
 } weights;
 
 static void weights_deinit(weights *w) {
-    free(w->first);
-    free(w->count);
-    free(w->weight);
+    heap_free(w->first);
+    heap_free(w->count);
+    heap_free(w->weight);
 }
 
 static void nearest_positions(weights *w) {
@@ -98,16 +98,16 @@ static simt_status weights_init(weights *w, int64_t in, int64_t out, int filter)
     if (__builtin_mul_overflow(out, w->most, &total) || total > INT64_MAX / 8)
         return status_fail(SIMT_ERR_MEMORY, "no memory for the weights of %lld pixels",
                            (long long)out);
-    w->first = malloc((size_t)out * sizeof *w->first);
-    w->count = malloc((size_t)out * sizeof *w->count);
-    w->weight = malloc((size_t)total * sizeof *w->weight);
-    double *exact = malloc((size_t)w->most * sizeof *exact);
+    w->first = heap_alloc((size_t)out * sizeof *w->first);
+    w->count = heap_alloc((size_t)out * sizeof *w->count);
+    w->weight = heap_alloc((size_t)total * sizeof *w->weight);
+    double *exact = heap_alloc((size_t)w->most * sizeof *exact);
     bool fits = w->first && w->count && w->weight && exact;
     if (fits && filters[filter].at)
         filter_weights(w, filters[filter].at, reach, 1 / wide, exact);
     else if (fits)
         nearest_positions(w);
-    free(exact);
+    heap_free(exact);
     if (fits) return SIMT_OK;
     weights_deinit(w);
     return status_fail(SIMT_ERR_MEMORY, "no memory for the weights of %lld pixels", (long long)out);
@@ -163,7 +163,7 @@ static simt_status resize_range(void *context, size_t begin, size_t end) {
     int64_t in = r->columns.in * r->rows.in, out = r->columns.out * r->rows.out;
     int64_t wide = r->columns.in * r->rows.out;
     bool rows = r->rows.in != r->rows.out, columns = r->columns.in != r->columns.out;
-    uint8_t *middle = malloc((size_t)wide + (size_t)r->rows.out * sizeof(int32_t) + 8);
+    uint8_t *middle = heap_alloc((size_t)wide + (size_t)r->rows.out * sizeof(int32_t) + 8);
     if (!middle) return status_fail(SIMT_ERR_MEMORY, "no memory to resize an image");
     int32_t *sums = (int32_t *)(void *)(middle + ((wide + 7) & ~(int64_t)7));
     for (size_t i = begin; i < end; i++) {
@@ -181,7 +181,7 @@ static simt_status resize_range(void *context, size_t begin, size_t end) {
             resize_columns(&r->columns, rows ? middle : from, to, r->rows.out, sums);
         }
     }
-    free(middle);
+    heap_free(middle);
     return SIMT_OK;
 }
 

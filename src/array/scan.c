@@ -5,9 +5,9 @@
  * Floats of up to 32 bits are summed in double. Pieces are fixed, so any number of threads gives the same bits.
  * Other rows: sequential, rows in parallel.
  */
-#include <stdlib.h>
 
 #include "array/walk.h"
+#include "base/heap.h"
 
 simt_status array_cumsum(array *a, int axis, graph_face face, array **out) {
     if (axis < 0) axis += a->ndim;
@@ -148,7 +148,7 @@ LONG_SCAN(i64, uint64_t, uint64_t)
 
 static simt_status scan_long(device *dev, long_scan *s) {
     size_t pieces = (size_t)((s->n + PIECE - 1) / PIECE);
-    s->starts = malloc(pieces * 8);
+    s->starts = heap_alloc(pieces * 8);
     if (!s->starts) return status_fail(SIMT_ERR_MEMORY, "out of memory for a cumulative sum");
     simt_status status = SIMT_OK;
 #define RUN(name)                                                  \
@@ -165,7 +165,7 @@ static simt_status scan_long(device *dev, long_scan *s) {
         RUN(i64)
     }
 #undef RUN
-    free(s->starts);
+    heap_free(s->starts);
     return status;
 }
 

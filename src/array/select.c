@@ -3,10 +3,10 @@
  * In: dense flags, a byte each, any value but 0 is set. Pieces of 4,096 are counted in parallel, then
  * each writes at its own place; a piece is packed without branches into a local buffer first.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "array/select.h"
+#include "base/heap.h"
 
 #ifdef __x86_64__
 #include <immintrin.h>
@@ -41,7 +41,7 @@ static simt_status count_pieces(void *context, size_t begin, size_t end) {
 simt_status selection_make(selection *s, device *dev, const uint8_t *flags, int64_t n) {
     size_t pieces = (size_t)((n + PIECE - 1) / PIECE);
     *s = (selection){.dev = dev, .flags = flags, .n = n, .pieces = pieces};
-    s->starts = malloc((pieces + 1) * sizeof *s->starts);
+    s->starts = heap_alloc((pieces + 1) * sizeof *s->starts);
     if (!s->starts) return status_fail(SIMT_ERR_MEMORY, "out of memory for a mask");
     simt_status status = dev->parallel(dev, pieces, GRAIN, count_pieces, s);
     for (size_t p = 0; p < pieces; p++) {
@@ -52,7 +52,7 @@ simt_status selection_make(selection *s, device *dev, const uint8_t *flags, int6
     return status;
 }
 
-void selection_free(selection *s) { free(s->starts); }
+void selection_free(selection *s) { heap_free(s->starts); }
 
 /* Packs 4 or 8 bytes an element, 16 or 8 at once; `out` has SLACK elements to spare. */
 #ifdef __x86_64__

@@ -4,12 +4,13 @@
 #include <string.h>
 
 #include "array/internal.h"
+#include "base/heap.h"
 
 storage *storage_new_locked(size_t bytes) {
     storage *s = array_ctx.free_storages;
     if (s) {
         array_ctx.free_storages = (storage *)s->owner;
-    } else if (!(s = malloc(sizeof *s))) {
+    } else if (!(s = heap_alloc(sizeof *s))) {
         status_fail(SIMT_ERR_MEMORY, "out of memory for an array descriptor");
         return NULL;
     }
@@ -18,7 +19,7 @@ storage *storage_new_locked(size_t bytes) {
 }
 
 static void storage_free_locked(storage *s) {
-    free(s->diag);
+    heap_free(s->diag);
     s->diag = NULL;
     if (s->foreign) {
         s->diag = (simt_diag *)array_ctx.doomed; /* chained through the unused field */
@@ -41,7 +42,7 @@ void storage_unref_locked(storage *s) {
 void storage_fail_locked(storage *s, const simt_diag *diag) {
     if (s->failed) return;
     s->failed = diag->code;
-    s->diag = malloc(sizeof *s->diag); /* without memory the code alone is kept */
+    s->diag = heap_alloc(sizeof *s->diag); /* without memory the code alone is kept */
     if (s->diag) *s->diag = *diag;
 }
 
@@ -50,7 +51,7 @@ simt_status array_new_locked(storage *s, dtype dt, const int64_t *shape, const i
     array *a = array_ctx.free_arrays;
     if (a) {
         array_ctx.free_arrays = (array *)a->store;
-    } else if (!(a = malloc(sizeof *a))) {
+    } else if (!(a = heap_alloc(sizeof *a))) {
         storage_unref_locked(s);
         return status_fail(SIMT_ERR_MEMORY, "out of memory for an array descriptor");
     }

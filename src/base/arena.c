@@ -1,13 +1,12 @@
 /* Bump allocation in chunks that double, from 4 KB. Large ones are the system's own pages: in the heap,
  * what outlives a compilation would lie between the holes that its chunks leave. */
 #include "base/arena.h"
+#include "base/heap.h"
 
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 struct arena_chunk {
     arena_chunk *next;
@@ -18,17 +17,16 @@ struct arena_chunk {
 enum { PAGES_FROM = 128 << 10 };
 
 static arena_chunk *chunk_new(size_t bytes) {
-    if (bytes < PAGES_FROM) return malloc(bytes);
-    void *pages = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    return pages == MAP_FAILED ? NULL : pages;
+    if (bytes < PAGES_FROM) return heap_alloc(bytes);
+    return heap_pages(bytes);
 }
 
 static void chunk_free(arena_chunk *chunk) {
     size_t bytes = sizeof *chunk + chunk->bytes;
     if (bytes < PAGES_FROM)
-        free(chunk);
+        heap_free(chunk);
     else
-        munmap(chunk, bytes);
+        heap_free_pages(chunk, bytes, true);
 }
 
 void arena_init(arena *a) { *a = (arena){0}; }

@@ -1,14 +1,14 @@
 #include "base/strbuf.h"
+#include "base/heap.h"
 
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 void strbuf_init(strbuf *b) { *b = (strbuf){0}; }
 
 void strbuf_deinit(strbuf *b) {
-    free(b->text);
+    heap_free(b->text);
     *b = (strbuf){0};
 }
 
@@ -17,7 +17,7 @@ static bool strbuf_reserve(strbuf *b, size_t more) {
     if (b->length + more + 1 <= b->capacity) return true;
     size_t capacity = b->capacity ? b->capacity * 2 : 256;
     while (capacity < b->length + more + 1) capacity *= 2;
-    char *text = realloc(b->text, capacity);
+    char *text = heap_resize(b->text, capacity);
     if (!text) {
         b->failed = true;
         return false;

@@ -1,9 +1,9 @@
 /* Memory shared with other libraries: DLPack (0.8 and the versioned 1.0) both ways, and an exporter of the
  * buffer protocol. Sharing exposes the storage: what waits is computed first, later operations on it run
  * at once (design, deferred evaluation). */
+#include "base/heap.h"
 #include "binding/binding.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* ---- DLPack's structures (dlpack.h 1.0) ---- */
@@ -84,12 +84,12 @@ typedef struct exported {
 static void delete_plain(dl_managed *m) {
     exported *e = m->context;
     array_unref(e->a);
-    free(e);
+    heap_free(e);
 }
 static void delete_versioned(dl_versioned *m) {
     exported *e = m->context;
     array_unref(e->a);
-    free(e);
+    heap_free(e);
 }
 
 static void plain_capsule_gone(PyObject *capsule) {
@@ -109,7 +109,7 @@ static void versioned_capsule_gone(PyObject *capsule) {
 
 PyObject *binding_to_dlpack(array *a, bool versioned) {
     if (!binding_ok(array_expose(a))) return NULL;
-    exported *e = calloc(1, sizeof *e);
+    exported *e = heap_zeroed(1, sizeof *e);
     if (!e) return PyErr_NoMemory();
     e->a = array_ref(a);
     for (int d = 0; d < a->ndim; d++) {
@@ -133,7 +133,7 @@ PyObject *binding_to_dlpack(array *a, bool versioned) {
     }
     if (!capsule) {
         array_unref(e->a);
-        free(e);
+        heap_free(e);
     }
     return capsule;
 }

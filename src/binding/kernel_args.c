@@ -4,10 +4,10 @@
  * arrays with who holds their memory. Host arrays are used where they lie when nothing can tell the
  * difference from Numba's copying in and out; where it could (memory shared with another argument that
  * is written, misaligned elements) they are copied, and copied back when the kernel writes them. */
+#include "base/heap.h"
 #include "binding/kernel_launch.h"
 #include "devlib/bits.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "binding/tensor.h"
@@ -362,7 +362,7 @@ void kernel_args_release(kernel_args *k) {
         launch_array *a = &k->arrays[i];
         if (a->kind == ARG_HOST) PyBuffer_Release(&a->view);
         Py_XDECREF(a->owned);
-        free(a->copy);
+        heap_free(a->copy);
     }
     k->narrays = 0;
 }
@@ -459,8 +459,7 @@ static void move_host(kernel_args *k, const launch_array *a, bool in) {
 static bool copy_in(kernel_args *k, launch_array *a) {
     int ndim = ndim_of(k, a);
     int64_t *strides = sizes_of(k, a) + ndim;
-    if (posix_memalign(&a->copy, 64, (size_t)a->view.len + 64) != 0) {
-        a->copy = NULL;
+    if (!(a->copy = heap_aligned(64, (size_t)a->view.len + 64))) {
         PyErr_NoMemory();
         return false;
     }

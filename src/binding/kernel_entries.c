@@ -4,8 +4,8 @@
  * entry of a signature what was frozen for it. A second block size of a signature is made from the first
  * one's IR, not from the source: it sees the same globals. */
 #include "binding/kernel_entries.h"
+#include "base/heap.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "binding/kernel_tree.h"
@@ -15,21 +15,21 @@
 static void typed_unref(kernel_typed *t) {
     if (!t || --t->refs) return;
     for (uint32_t i = 0; t->kernel && t->constants && i < t->kernel->nconstants; i++)
-        free(t->constants[i]);
-    free(t->constants);
-    free(t->constant_slots);
+        heap_free(t->constants[i]);
+    heap_free(t->constants);
+    heap_free(t->constant_slots);
     Py_XDECREF(t->raised);
     py_kernel_free(t->kernel);
     runtime_kernel_unref(t->first);
-    free(t->signature);
-    free(t);
+    heap_free(t->signature);
+    heap_free(t);
 }
 
 /* Copies the constant arrays of the kernel: later changes of the originals are not seen, as with Numba. */
 static bool freeze_constants(kernel_typed *t) {
     uint32_t n = t->kernel->nconstants;
-    t->constants = calloc(n + 1, sizeof *t->constants);
-    t->constant_slots = calloc(n + 1, sizeof *t->constant_slots);
+    t->constants = heap_zeroed(n + 1, sizeof *t->constants);
+    t->constant_slots = heap_zeroed(n + 1, sizeof *t->constant_slots);
     for (uint32_t i = 0; t->constants && t->constant_slots && i < n; i++) {
         const py_entity *c = t->kernel->constants[i];
         int64_t low = 0, high = (int64_t)py_entity_bytes(c), bytes = high;
@@ -41,8 +41,8 @@ static bool freeze_constants(kernel_typed *t) {
             *(reach < 0 ? &low : &high) += reach;
         }
         t->constant_bytes += (size_t)bytes;
-        void *copy = NULL;
-        if (posix_memalign(&copy, 64, (size_t)(high - low) + 64) != 0) return false;
+        void *copy = heap_aligned(64, (size_t)(high - low) + 64);
+        if (!copy) return false;
         if (high > low) memcpy(copy, (const char *)c->data + low, (size_t)(high - low));
         t->constants[i] = copy;
         t->constant_slots[i] = (uint64_t)(uintptr_t)((char *)copy - low);
@@ -79,9 +79,9 @@ static bool compile_source(kernel_typed *t, PyObject *function, const py_options
 /* From the source to IR. NULL: an exception is set. */
 static kernel_typed *new_typed(PyObject *function, const py_options *options,
                                const uint8_t *signature, uint32_t n) {
-    kernel_typed *t = calloc(1, sizeof *t);
-    if (!t || !(t->signature = malloc(n + 1))) {
-        free(t);
+    kernel_typed *t = heap_zeroed(1, sizeof *t);
+    if (!t || !(t->signature = heap_alloc(n + 1))) {
+        heap_free(t);
         PyErr_NoMemory();
         return NULL;
     }
@@ -124,7 +124,7 @@ void kernel_entry_unref(kernel_entry *e) {
     if (!e || --e->refs) return;
     runtime_kernel_unref(e->code);
     typed_unref(e->typed);
-    free(e);
+    heap_free(e);
 }
 
 /* The names that the code has: in the printed form they lack some characters. */
@@ -158,7 +158,7 @@ static kernel_entry *new_entry(kernel_typed *t, const py_options *options,
                                const uint32_t block[3]) {
     runtime_compile_options how = {.block = {block[0], block[1], block[2]},
                                    .contract = options->contract};
-    kernel_entry *e = calloc(1, sizeof *e);
+    kernel_entry *e = heap_zeroed(1, sizeof *e);
     if (!e) return PyErr_NoMemory(), NULL;
     e->refs = 1;
     e->typed = t;
@@ -210,7 +210,7 @@ static kernel_slot *free_slot(kernel_entries *all) {
     if (n < KERNEL_MOST_ENTRIES) {
         bool full = (n & (n - 1)) == 0; /* at powers of two */
         kernel_slot *grown =
-            full ? realloc(all->slots, (n ? 2 * n : 1) * sizeof *grown) : all->slots;
+            full ? heap_resize(all->slots, (n ? 2 * n : 1) * sizeof *grown) : all->slots;
         if (!grown) return NULL;
         all->slots = grown;
         all->slots[n].entry = NULL;
@@ -271,7 +271,7 @@ void kernel_entries_clear(kernel_entries *all) {
     kernel_entries old = *all; /* what goes may run Python code */
     *all = (kernel_entries){0};
     for (uint32_t i = 0; i < old.count; i++) kernel_entry_unref(old.slots[i].entry);
-    free(old.slots);
+    heap_free(old.slots);
     while (old.declared) {
         kernel_typed *t = old.declared;
         old.declared = t->next;

@@ -1,5 +1,6 @@
 /* What a kernel has to say when it ended: faults become Python exceptions that name kernel, place, block
  * and thread; prints go to sys.stdout in the order of blocks and threads. */
+#include "base/heap.h"
 #include "binding/kernel_launch.h"
 
 #include <stdlib.h>
@@ -147,7 +148,7 @@ static record *read_records(const py_kernel *k, const void *buffer, size_t *coun
     const char *data = (const char *)(head + 2);
     *dropped = used > capacity;
     if (*dropped) used = capacity;
-    record *all = malloc((used / 16 + 1) * sizeof *all);
+    record *all = heap_alloc((used / 16 + 1) * sizeof *all);
     *count = 0;
     while (all && at + 16 <= used) {
         uint32_t number[2];
@@ -223,6 +224,6 @@ bool kernel_flush_prints(const py_kernel *k, const void *buffer) {
     Py_DECREF(out);
     Py_XDECREF(whole);
     strbuf_deinit(&text);
-    free(all);
+    heap_free(all);
     return ok;
 }

@@ -5,10 +5,10 @@
  * entry (kernel_entries.h) by the launch. The Python class over it (simt.numba.cuda.dispatcher) has what is
  * not fast. */
 #include "binding/kernel_launch.h"
+#include "base/heap.h"
 #include "binding/kernel_entries.h"
 
 #include <stddef.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { MAX_THREADS = 1024, SHARED_LIMIT = 48 * 1024, PRINT_BYTES = 1 << 20, MAX_KEPT = 32 };
@@ -150,7 +150,7 @@ static bool add_hidden_slots(const configured *c, const kernel_entry *e, kernel_
     }
     if (kernel->flags & PY_USES_DYNAMIC_SHARED) k->slots[k->nslots++] = (uint64_t)c->shared;
     if (kernel->flags & PY_USES_PRINT) {
-        *buffer = calloc(1, PRINT_BYTES + 16);
+        *buffer = heap_zeroed(1, PRINT_BYTES + 16);
         if (!*buffer) return PyErr_NoMemory(), false;
         (*buffer)[1] = PRINT_BYTES;
         k->slots[k->nslots++] = (uint64_t)(uintptr_t)*buffer;
@@ -190,7 +190,7 @@ static bool run(const configured *c, const kernel_entry *e, kernel_args *k,
             ok &= printed;
         }
     }
-    free(buffer);
+    heap_free(buffer);
     return ok;
 }
 
@@ -370,7 +370,7 @@ static bool read_function(dispatcher *d) {
         d->nrequired = d->nparameters;
         if (PyTuple_Check(defaults)) d->nrequired -= (int)PyTuple_GET_SIZE(defaults);
         const char *text = PyUnicode_AsUTF8(name);
-        d->name = text ? strdup(text) : NULL;
+        d->name = text ? heap_text(text) : NULL;
         ok = d->name != NULL;
     } else {
         PyErr_Format(PyExc_TypeError, "cuda.jit takes a Python function, not %R", d->function);
@@ -419,7 +419,7 @@ static void dispatcher_dealloc(PyObject *self) {
     dispatcher *d = (dispatcher *)self;
     PyObject_GC_UnTrack(self);
     dispatcher_clear(self);
-    free(d->name);
+    heap_free(d->name);
     Py_TYPE(self)->tp_free(self);
 }
 

@@ -3,9 +3,9 @@
  * A nested sequence is walked twice: discovery fixes shape and dtype (and finds what is ragged), filling
  * writes the elements into the new array's memory, which nobody else has seen yet.
  */
+#include "base/heap.h"
 #include "binding/kernel.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* ---- memory of others ---- */
@@ -16,7 +16,7 @@ static void release_buffer(void *owner) {
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);
     PyBuffer_Release((Py_buffer *)owner);
-    free(owner);
+    heap_free(owner);
     PyErr_Restore(type, value, traceback);
     PyGILState_Release(state);
 }
@@ -76,13 +76,13 @@ static bool buffer_parts(const Py_buffer *view, dtype *dt, int64_t *shape, int64
 }
 
 static int share_buffer(PyObject *o, array **out) {
-    Py_buffer *view = malloc(sizeof *view);
+    Py_buffer *view = heap_alloc(sizeof *view);
     if (!view) return PyErr_NoMemory(), -1;
     if (PyObject_GetBuffer(o, view, PyBUF_STRIDES | PyBUF_FORMAT | PyBUF_WRITABLE) != 0) {
         PyErr_Clear();
         if (PyObject_GetBuffer(o, view, PyBUF_STRIDES | PyBUF_FORMAT) != 0) {
             PyErr_Clear();
-            free(view);
+            heap_free(view);
             return 0;
         }
     }
@@ -90,7 +90,7 @@ static int share_buffer(PyObject *o, array **out) {
     int64_t shape[ARRAY_MAX_NDIM], strides[ARRAY_MAX_NDIM];
     if (!buffer_parts(view, &dt, shape, strides)) {
         PyBuffer_Release(view);
-        free(view);
+        heap_free(view);
         return 0;
     }
     return binding_share(dt, shape, strides, view->ndim, view->buf, release_buffer, view, out) ? 1
@@ -535,10 +535,10 @@ static PyObject *to_list(const array *a, int axis, const char **from) {
 }
 
 PyObject *binding_tolist(array *a) {
-    char *bytes = malloc((size_t)a->size * dtype_bytes(a->dt) + 1);
+    char *bytes = heap_alloc((size_t)a->size * dtype_bytes(a->dt) + 1);
     if (!bytes) return PyErr_NoMemory();
     const char *from = bytes;
     PyObject *list = binding_ok(array_copy_out(a, bytes)) ? to_list(a, 0, &from) : NULL;
-    free(bytes);
+    heap_free(bytes);
     return list;
 }

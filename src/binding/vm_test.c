@@ -10,6 +10,7 @@
 #include <Python.h>
 
 #include "backend/backend.h"
+#include "base/heap.h"
 #include "binding/binding.h"
 #include "device/device.h"
 #include "opt/opt.h"
@@ -109,9 +110,9 @@ static simt_status run_in_steps(const code *c, const code_launch *given, int64_t
     uint64_t n = code_count_runs(c, given), left = n;
     size_t bytes = (c->frame_bytes + given->shared_bytes + 127) & ~(size_t)63;
     char *frames = NULL;
-    bool *begun = calloc(2 * n + 1, sizeof *begun), *ended;
-    if (begun == NULL || posix_memalign((void **)&frames, 64, n * bytes) != 0) {
-        free(begun);
+    bool *begun = heap_zeroed(2 * n + 1, sizeof *begun), *ended;
+    if (begun == NULL || (frames = heap_aligned(64, n * bytes)) == NULL) {
+        heap_free(begun);
         return status_fail(SIMT_ERR_MEMORY, "frames");
     }
     ended = begun + n;
@@ -129,8 +130,8 @@ static simt_status run_in_steps(const code *c, const code_launch *given, int64_t
         left -= r == CODE_DONE;
         if (r == CODE_DONE) code_meeting_leave(&meeting);
     }
-    free(frames);
-    free(begun);
+    heap_free(frames);
+    heap_free(begun);
     return r == CODE_STUCK ? status_fail(SIMT_ERR_NO_PROGRESS, "stuck at %s", fault->at_what)
                            : SIMT_OK;
 }

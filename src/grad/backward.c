@@ -4,6 +4,7 @@
  * tensors asked for. Each node runs once, when all that use its outputs have run; its outputs'
  * gradients wait in `pending`. Nothing recurses. After a node ran, its saved tensors go (unless
  * retain_graph), so that intermediate arrays need not reach memory. */
+#include "base/heap.h"
 #include "grad/grad.h"
 
 #include <stdlib.h>
@@ -23,7 +24,7 @@ static simt_status reach(engine *e, grad_node *n) {
     if (n->visit == epoch) return SIMT_OK;
     if (e->n == e->capacity) {
         int capacity = e->capacity ? e->capacity * 2 : 64;
-        grad_node **list = realloc(e->nodes, sizeof *list * (size_t)capacity);
+        grad_node **list = heap_resize(e->nodes, sizeof *list * (size_t)capacity);
         if (!list) return status_fail(SIMT_ERR_MEMORY, "no memory for the backward pass");
         e->nodes = list;
         e->capacity = capacity;
@@ -57,7 +58,7 @@ static simt_status gather(engine *e, const grad_request *r) {
         for (int k = 0; k < e->nodes[i]->nin; k++)
             if (e->nodes[i]->edges[k].node) SIMT_TRY(reach(e, e->nodes[i]->edges[k].node));
     qsort(e->nodes, (size_t)e->n, sizeof *e->nodes, newest_first);
-    e->first = malloc(sizeof(int) * (size_t)(e->n + 1));
+    e->first = heap_alloc(sizeof(int) * (size_t)(e->n + 1));
     if (!e->first) return status_fail(SIMT_ERR_MEMORY, "no memory for the backward pass");
     int slots = 0;
     for (int i = 0; i < e->n; i++) {
@@ -66,7 +67,7 @@ static simt_status gather(engine *e, const grad_request *r) {
         slots += e->nodes[i]->nout;
     }
     e->first[e->n] = slots;
-    e->pending = calloc((size_t)slots + 1, sizeof *e->pending);
+    e->pending = heap_zeroed((size_t)slots + 1, sizeof *e->pending);
     return e->pending ? SIMT_OK : status_fail(SIMT_ERR_MEMORY, "no memory for the backward pass");
 }
 
@@ -217,7 +218,7 @@ static simt_status run_node(engine *e, grad_node *n, tensor **out) {
                            "through the graph a second time or "
                            "if you need to access saved tensors after calling backward.");
     tensor *few[8] = {NULL}, **in = few;
-    if (n->nin > 8 && !(in = calloc((size_t)n->nin, sizeof *in)))
+    if (n->nin > 8 && !(in = heap_zeroed((size_t)n->nin, sizeof *in)))
         return status_fail(SIMT_ERR_MEMORY, "no memory for the backward pass");
     simt_status s = n->rule(n, out, in);
     if (!e->request->retain_graph) release_saved(n);
@@ -229,7 +230,7 @@ static simt_status run_node(engine *e, grad_node *n, tensor **out) {
         else
             tensor_unref(in[i]);
     }
-    if (in != few) free(in);
+    if (in != few) heap_free(in);
     return s;
 }
 
@@ -328,8 +329,8 @@ simt_status grad_backward(const grad_request *r) {
     if (e.pending)
         for (int i = 0; i < e.first[e.n]; i++) tensor_unref(e.pending[i]);
     for (int i = e.n - 1; i >= 0; i--) grad_node_unref(e.nodes[i]);
-    free(e.nodes);
-    free(e.first);
-    free(e.pending);
+    heap_free(e.nodes);
+    heap_free(e.first);
+    heap_free(e.pending);
     return s;
 }

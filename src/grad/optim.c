@@ -4,8 +4,8 @@
  * the plan's key: a training step is planned once. Whole steps succeed or leave an error before the
  * first write (the checks come first; the writes are deferred). */
 #include <math.h>
-#include <stdlib.h>
 
+#include "base/heap.h"
 #include "grad/work.h"
 
 static simt_status update(array_op op, tensor *target, tensor *b, tensor *c, const double *scalars,
@@ -79,7 +79,7 @@ static simt_status adam_all(tensor **params, tensor **grads, tensor **average, t
         SIMT_TRY(grad_check_inplace(average[i]));
         SIMT_TRY(grad_check_inplace(square[i]));
     }
-    if (n > 16 && !(items = malloc(sizeof *items * (size_t)n)))
+    if (n > 16 && !(items = heap_alloc(sizeof *items * (size_t)n)))
         return status_fail(SIMT_ERR_MEMORY, "out of memory in an optimiser's step");
     for (int i = 0; i < n; i++) {
         double correction1 = 1 - pow(o->beta1, steps[i]), correction2 = 1 - pow(o->beta2, steps[i]);
@@ -98,7 +98,7 @@ static simt_status adam_all(tensor **params, tensor **grads, tensor **average, t
         };
     }
     simt_status status = array_adam_step(items, n, done);
-    if (items != some) free(items);
+    if (items != some) heap_free(items);
     return status;
 }
 

@@ -3,10 +3,10 @@
  * Freeing is iterative: a node that dies while another is being torn down waits in a list, so that
  * a
  * chain of any length needs no stack. */
+#include "base/heap.h"
 #include "grad/grad.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 _Thread_local bool grad_enabled = true;
@@ -46,14 +46,14 @@ void shape_text(const int64_t *shape, int ndim, char *to, size_t size) {
 
 static void hooks_release(grad_hooks *h) {
     for (int i = 0; i < h->n; i++) grad_python.release(h->list[i].object);
-    free(h->list);
+    heap_free(h->list);
     *h = (grad_hooks){0};
 }
 
 static simt_status hooks_add(grad_hooks *h, void *object, int64_t *id) {
     if (h->n == h->capacity) {
         int capacity = h->capacity ? h->capacity * 2 : 4;
-        grad_hook *list = realloc(h->list, sizeof *list * (size_t)capacity);
+        grad_hook *list = heap_resize(h->list, sizeof *list * (size_t)capacity);
         if (!list) return status_fail(SIMT_ERR_MEMORY, "no memory for a hook");
         h->list = list;
         h->capacity = capacity;
@@ -77,7 +77,7 @@ static bool hooks_remove(grad_hooks *h, int64_t id) {
 /* ---- tensors ---- */
 
 tensor *tensor_new(array *a) {
-    tensor *t = calloc(1, sizeof *t);
+    tensor *t = heap_zeroed(1, sizeof *t);
     if (!t) {
         array_unref(a);
         status_fail(SIMT_ERR_MEMORY, "no memory for a tensor");
@@ -114,7 +114,7 @@ void tensor_unref(tensor *t) {
     tensor_unref(t->grad);
     tensor_unref(t->base);
     hooks_release(&t->hooks);
-    free(t);
+    heap_free(t);
 }
 
 bool tensor_is_leaf(const tensor *t) { return !t->fn; }
@@ -140,7 +140,7 @@ simt_status tensor_detach(tensor *t, tensor **out) {
 static grad_watch *find_watch(grad_node *n, int output) {
     for (grad_watch *w = n->watches; w; w = w->next)
         if (w->output == output) return w;
-    grad_watch *w = calloc(1, sizeof *w);
+    grad_watch *w = heap_zeroed(1, sizeof *w);
     if (!w) return NULL;
     w->output = output;
     w->next = n->watches;
@@ -208,11 +208,11 @@ static void node_free(grad_node *n) {
     for (grad_watch *w = n->watches, *next; w; w = next) {
         next = w->next;
         hooks_release(&w->hooks);
-        free(w);
+        heap_free(w);
     }
     grad_node_unref(n->child);
     if (n->object) grad_python.release(n->object);
-    free(n);
+    heap_free(n);
 }
 
 void grad_node_unref(grad_node *n) {
@@ -229,7 +229,7 @@ void grad_node_unref(grad_node *n) {
     }
     if (ndead == capacity) {
         size_t more = capacity ? capacity * 2 : 64;
-        grad_node **list = realloc(dead, sizeof *list * more);
+        grad_node **list = heap_resize(dead, sizeof *list * more);
         if (!list) { /* no memory: by recursion then */
             node_free(n);
             return;
@@ -244,7 +244,7 @@ bool grad_wants(const grad_node *n, int input) { return n->edges[input].node != 
 
 static grad_node *accumulator_of(tensor *t) { /* a new reference */
     if (t->accumulator) return grad_node_ref(t->accumulator);
-    grad_node *n = calloc(1, sizeof *n);
+    grad_node *n = heap_zeroed(1, sizeof *n);
     if (!n) return NULL;
     n->refs = 1;
     n->sequence = 0; /* last in any backward pass */
@@ -270,7 +270,7 @@ static grad_node *node_alloc(const char *name, grad_rule rule, tensor *const *in
     for (int i = 0; i < nin; i++) dims += inputs[i] ? (size_t)inputs[i]->a->ndim : 0;
     size_t bytes = sizeof(grad_node) + sizeof(grad_edge) * (size_t)nin +
                    sizeof(grad_saved) * (size_t)nsaved + sizeof(int64_t) * ((size_t)nparams + dims);
-    grad_node *n = calloc(1, bytes);
+    grad_node *n = heap_zeroed(1, bytes);
     if (!n) return NULL;
     n->refs = 1;
     n->sequence = next_sequence++;

@@ -1,7 +1,7 @@
 /* From a closed program to a plan: decode, fuse, lower, and say when buffers come and go. */
+#include "base/heap.h"
 #include "graph/plan.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 uint32_t graph_plan_add_buffer(graph_planning *g, int64_t bytes) {
@@ -119,7 +119,7 @@ static simt_status make_plan(graph_planning *g) {
 }
 
 simt_status graph_plan_new(const graph_program *p, graph_plan **out) {
-    graph_plan *plan = calloc(1, sizeof *plan);
+    graph_plan *plan = heap_zeroed(1, sizeof *plan);
     *out = NULL;
     if (!plan) return status_fail(SIMT_ERR_MEMORY, "out of memory while planning");
     arena_init(&plan->mem);
@@ -138,5 +138,5 @@ void graph_plan_free(graph_plan *plan) {
     for (uint32_t i = 0; i < plan->nsteps; i++)
         if (plan->steps[i].func) ir_func_free(plan->steps[i].func);
     arena_deinit(&plan->mem);
-    free(plan);
+    heap_free(plan);
 }

@@ -6,19 +6,19 @@
  * Buffers at the end: bytes<<2 | ready<<1 | kept
  */
 #include "base/hash.h"
+#include "base/heap.h"
 #include "graph/graph.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 void graph_program_init(graph_program *p) { *p = (graph_program){0}; }
 
 void graph_program_deinit(graph_program *p) {
-    free(p->words);
-    free(p->offsets);
-    free(p->view_buffers);
-    free(p->first_view);
-    free(p->scalars);
+    heap_free(p->words);
+    heap_free(p->offsets);
+    heap_free(p->view_buffers);
+    heap_free(p->first_view);
+    heap_free(p->scalars);
     *p = (graph_program){0};
 }
 
@@ -31,7 +31,7 @@ static bool reserve(void **array, uint32_t *capacity, size_t item, uint32_t need
     if (needed <= *capacity) return true;
     uint32_t grown = *capacity ? *capacity * 2 : 256;
     while (grown < needed) grown *= 2;
-    void *memory = realloc(*array, grown * item);
+    void *memory = heap_resize(*array, grown * item);
     if (!memory) return false;
     *array = memory;
     *capacity = grown;

@@ -3,9 +3,9 @@
  * Running out of memory sets f->failed and hands out dummies, so that a front end checks once (the
  * verifier refuses a failed function).
  */
+#include "base/heap.h"
 #include "ir/ir.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #define HAS(flags, letter) (__builtin_strchr(flags, letter) != NULL)
@@ -73,7 +73,7 @@ ir_type ir_type_of_dtype(dtype dt) {
 /* ---- functions ---- */
 
 ir_func *ir_func_new(const char *name, const char *file) {
-    ir_func *f = calloc(1, sizeof *f);
+    ir_func *f = heap_zeroed(1, sizeof *f);
     if (!f) return NULL;
     arena_init(&f->mem);
     f->name = arena_strdup(&f->mem, name);
@@ -86,7 +86,7 @@ ir_func *ir_func_new(const char *name, const char *file) {
 void ir_func_free(ir_func *f) {
     if (!f) return;
     arena_deinit(&f->mem);
-    free(f);
+    heap_free(f);
 }
 
 /* Parameters are kept in an array that must not move once values are used: add all of them first. */

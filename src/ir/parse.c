@@ -4,11 +4,11 @@
  * syntactically whole; whether it is valid, the verifier says. Nesting and counts are limited, so that no
  * input exhausts the stack.
  */
+#include "base/heap.h"
 #include "ir/ir.h"
 
 #include <ctype.h>
 #include <setjmp.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define MAX_VALUES (1u << 20)
@@ -125,7 +125,7 @@ static void grow(parsing *p, void **table, size_t item, uint32_t *capacity, uint
     if (needed <= *capacity) return;
     uint32_t grown = *capacity ? *capacity : 64;
     while (grown < needed) grown *= 2;
-    void *memory = realloc(*table, grown * item);
+    void *memory = heap_resize(*table, grown * item);
     if (!memory) fail(p, "out of memory");
     memset((char *)memory + *capacity * item, 0, (grown - *capacity) * item);
     *table = memory;
@@ -413,7 +413,7 @@ static void header(parsing *p) {
 }
 
 simt_status ir_parse(const char *text, ir_func **out) {
-    parsing *p = calloc(1, sizeof *p);
+    parsing *p = heap_zeroed(1, sizeof *p);
     *out = NULL;
     if (!p) return status_fail(SIMT_ERR_MEMORY, "out of memory while parsing IR");
     p->text = p->at = text;
@@ -430,10 +430,10 @@ simt_status ir_parse(const char *text, ir_func **out) {
         p->f = NULL;
     }
     *out = p->f;
-    free(p->values);
-    free(p->constructs);
-    free(p->operands);
-    free(p->defs);
-    free(p);
+    heap_free(p->values);
+    heap_free(p->constructs);
+    heap_free(p->operands);
+    heap_free(p->defs);
+    heap_free(p);
     return status;
 }

@@ -5,9 +5,9 @@
  * end with the region that made them). Plain loads of one address are merged while nothing wrote and no
  * barrier, construct or ordered load (it may acquire) came between, inside one region.
  */
+#include "base/heap.h"
 #include "opt/walk.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #define BUCKETS 1024
@@ -50,7 +50,7 @@ static ir_inst *find_or_add(table *t, ir_inst *inst) {
             return t->entries[i - 1].inst;
     if (t->count == t->capacity) {
         uint32_t capacity = t->capacity ? t->capacity * 2 : 256;
-        entry *grown = realloc(t->entries, sizeof *grown * capacity);
+        entry *grown = heap_resize(t->entries, sizeof *grown * capacity);
         if (!grown) {
             t->failed = true;
             return NULL;
@@ -121,7 +121,7 @@ simt_status opt_cse(ir_func *f) {
     table t;
     memset(&t, 0, sizeof t);
     visit(&t, &f->body);
-    free(t.entries);
+    heap_free(t.entries);
     return t.failed
                ? status_fail(SIMT_ERR_MEMORY, "out of memory while optimising kernel '%s'", f->name)
                : SIMT_OK;

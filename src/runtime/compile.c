@@ -4,10 +4,10 @@
  * function was compiled before. SIMT_VERIFY=1 (and every debug build) verifies between the passes;
  * SIMT_DUMP=ir,opt,asm shows stages: the function as it came, after each pass, the back end's listing.
  */
+#include "base/heap.h"
 #include "opt/opt.h"
 #include "runtime/internal.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 static void dump(simt_runtime *rt, dump_kind kind, const char *stage, const ir_func *f,
@@ -62,17 +62,17 @@ static simt_status find_or_compile(simt_runtime *rt, ir_func *f,
     uint64_t key = key_of(f, options);
     *out = cache_find(rt, key, text, options);
     if (*out != NULL) return SIMT_OK;
-    cache_entry *e = calloc(1, sizeof *e);
-    if (e == NULL || (e->text = strdup(text)) == NULL) {
-        free(e);
+    cache_entry *e = heap_zeroed(1, sizeof *e);
+    if (e == NULL || (e->text = heap_text(text)) == NULL) {
+        heap_free(e);
         return status_fail(SIMT_ERR_MEMORY, "no memory to compile kernel %s", f->name);
     }
     e->options = *options;
     e->kernel = (runtime_kernel){.refs = 1, .key = key};
     simt_status status = compile(rt, f, options, &e->kernel.code);
     if (status != SIMT_OK) {
-        free(e->text);
-        free(e);
+        heap_free(e->text);
+        heap_free(e);
         return status;
     }
     *out = cache_keep(rt, e);
@@ -116,8 +116,8 @@ void runtime_kernel_unref(runtime_kernel *k) {
     if (k == NULL || __atomic_fetch_sub(&k->refs, 1, __ATOMIC_ACQ_REL) != 1) return;
     cache_entry *e = (cache_entry *)k;
     k->code->destroy(k->code);
-    free(e->text);
-    free(e);
+    heap_free(e->text);
+    heap_free(e);
 }
 
 const char *runtime_kernel_text(const runtime_kernel *k) { return ((const cache_entry *)k)->text; }

@@ -1,4 +1,5 @@
 /* The runtime instance, and launches through it. */
+#include "base/heap.h"
 #include "runtime/internal.h"
 
 #include <stdio.h>
@@ -28,11 +29,11 @@ static bool wants_verify(void) {
 }
 
 simt_status runtime_new(int threads, simt_runtime **out) {
-    simt_runtime *rt = calloc(1, sizeof *rt);
+    simt_runtime *rt = heap_zeroed(1, sizeof *rt);
     if (rt == NULL) return status_fail(SIMT_ERR_MEMORY, "no memory for the runtime");
     simt_status status = device_cpu_new(threads, &rt->device);
     if (status != SIMT_OK) {
-        free(rt);
+        heap_free(rt);
         return status;
     }
     rt->backend = &backend_vm;
@@ -49,7 +50,7 @@ void runtime_free(simt_runtime *rt) {
     cache_clear(rt);
     rt->device->destroy(rt->device);
     pthread_mutex_destroy(&rt->lock);
-    free(rt);
+    heap_free(rt);
 }
 
 device *runtime_device(simt_runtime *rt) { return rt->device; }

@@ -41,6 +41,7 @@ HEADERS = {
         ("src/array/a.c", "#include <Python.h>", "src/binding only"),
         ("src/device/cuda/a.c", "#include <cuda.h>", "no CUDA header"),
         ("src/ir/a.c", '#include "base/nothing.h"', "no such file"),
+        ("src/ir/a.c", "void *p = malloc(8);", "use base/heap.h"),
         ("src/new/a.c", '#include "base/arena.h"', "not in the layer table"),
     ],
 )

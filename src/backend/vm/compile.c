@@ -1,8 +1,8 @@
 /* The vm as a back end: plans a function, emits its code, lays out its frame. */
 #include "backend/vm/vm.h"
+#include "base/heap.h"
 
 #include <stdatomic.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* Unlike anything that a frame left by other code could hold. */
@@ -17,9 +17,9 @@ static void destroy_code(code *self) {
     vm_code *c = (vm_code *)self;
     if (c->general != NULL) destroy_code(&c->general->base);
     if (c->spread != NULL) destroy_code(&c->spread->base);
-    free(c->constants);
+    heap_free(c->constants);
     arena_deinit(&c->mem);
-    free(c);
+    heap_free(c);
 }
 
 static size_t align64(size_t n) { return (n + 63) & ~(size_t)63; }
@@ -76,8 +76,8 @@ static bool keep_calls(vm_code *c, const ir_func *f) {
 }
 
 static bool keep_all(vm_code *c, const ir_func *f) {
-    void *constants = NULL;
-    if (posix_memalign(&constants, 64, c->constant_bytes + 64) != 0) return false;
+    void *constants = heap_aligned(64, c->constant_bytes + 64);
+    if (constants == NULL) return false;
     if (c->constant_bytes > 0) memcpy(constants, c->constants, c->constant_bytes);
     c->constants = constants;
     c->base.name = arena_strdup(&c->mem, f->name != NULL ? f->name : "");
@@ -121,7 +121,7 @@ static simt_status compile_as(const ir_func *f, const backend_options *o, bool s
     else
         memcpy(p.box, o->block, sizeof p.box);
     p.threads = p.box[0] * p.box[1] * p.box[2];
-    vm_code *c = calloc(1, sizeof *c);
+    vm_code *c = heap_zeroed(1, sizeof *c);
     if (c == NULL) return status_fail(SIMT_ERR_MEMORY, "no memory to compile kernel %s", f->name);
     arena_init(&c->mem);
     c->kernels = ISA_CHOOSE(vm_kernels, o->isa);

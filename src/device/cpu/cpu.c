@@ -1,5 +1,6 @@
 /* The CPU device: memory, pool and launches behind the device interface. */
 #include "device/cpu/cpu.h"
+#include "base/heap.h"
 
 #include <sched.h>
 #include <stdio.h>
@@ -151,11 +152,11 @@ static void device_destroy(device *d) {
     if (cpu == NULL) return;
     pool_free(cpu->pool);
     memory_free(cpu->memory);
-    free(cpu);
+    heap_free(cpu);
 }
 
 simt_status device_cpu_new(int threads, device **out) {
-    cpu_device *cpu = calloc(1, sizeof *cpu);
+    cpu_device *cpu = heap_zeroed(1, sizeof *cpu);
     if (cpu == NULL) return status_fail(SIMT_ERR_MEMORY, "no memory for the CPU device");
     cpu->memory = memory_new();
     cpu->pool = pool_new(count_threads(threads));

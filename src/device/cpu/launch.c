@@ -6,6 +6,7 @@
  * (budget used up) goes on after a look at the stop flag, unless its time slice is over and others wait
  * for a turn: then it is set aside too. The caller's thread asks for interrupts.
  */
+#include "base/heap.h"
 #include "device/cpu/cpu.h"
 
 #include <pthread.h>
@@ -84,11 +85,11 @@ static _Thread_local kept_frame kept;
 static pthread_key_t kept_key;
 static pthread_once_t kept_once = PTHREAD_ONCE_INIT;
 
-static void make_key(void) { pthread_key_create(&kept_key, free); }
+static void make_key(void) { pthread_key_create(&kept_key, heap_free); }
 
 static void *new_frame(size_t bytes) {
-    void *p = NULL;
-    if (posix_memalign(&p, 64, bytes < 64 ? 64 : bytes) != 0) return NULL;
+    void *p = heap_aligned(64, bytes < 64 ? 64 : bytes);
+    if (p == NULL) return NULL;
     memset(p, 0, 64);
     return p;
 }
@@ -97,7 +98,7 @@ static void *take_frame(size_t bytes) {
     if (kept.busy) return new_frame(bytes);
     if (kept.bytes < bytes) {
         pthread_once(&kept_once, make_key);
-        free(kept.memory);
+        heap_free(kept.memory);
         kept.memory = new_frame(bytes);
         kept.bytes = kept.memory != NULL ? bytes : 0;
         pthread_setspecific(kept_key, kept.memory);
@@ -111,7 +112,7 @@ static void give_frame(void *p) {
     if (p != NULL && p == kept.memory)
         kept.busy = false;
     else
-        free(p);
+        heap_free(p);
 }
 
 /* ---- stopping ---- */
@@ -212,7 +213,7 @@ static size_t resume_waiting(launch_worker *w, size_t turns) {
         w->turn = i + 1;
         if (!run_block(w, w->waiting[i].frame, w->waiting[i].block, true)) continue;
         if (atomic_load(&w->job->stop)) break;
-        free(w->waiting[i].frame);
+        heap_free(w->waiting[i].frame);
         w->waiting[i] = w->waiting[--w->nwaiting];
         w->turn = i;
         atomic_fetch_add(&w->job->moves, 1);
@@ -258,7 +259,7 @@ static void set_aside(launch_worker *w, uint64_t block) {
     if (most > MAX_WAITING) most = MAX_WAITING;
     if (w->nwaiting == w->capacity) {
         size_t capacity = w->capacity * 2 + 16;
-        waiting_block *grown = realloc(w->waiting, capacity * sizeof *grown);
+        waiting_block *grown = heap_resize(w->waiting, capacity * sizeof *grown);
         if (grown == NULL) {
             stop_job(w->job, SIMT_ERR_MEMORY);
             return;
@@ -311,8 +312,8 @@ static bool begin_worker(launch_worker *w, launch_job *j, bool caller) {
 
 static void end_worker(launch_worker *w) {
     if (w->nwaiting > 0) wait_for_blocks(w, 0);
-    for (size_t i = 0; i < w->nwaiting; i++) free(w->waiting[i].frame);
-    free(w->waiting);
+    for (size_t i = 0; i < w->nwaiting; i++) heap_free(w->waiting[i].frame);
+    heap_free(w->waiting);
     give_frame(w->frame);
     merge_fault(w);
 }

@@ -6,9 +6,9 @@
  * a list through their first word, under the class's own spin lock. Cached bytes are bounded; beyond
  * the bound, and under AddressSanitizer, memory goes straight back.
  */
+#include "base/heap.h"
 #include "device/cpu/cpu.h"
 
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -52,16 +52,12 @@ static void lock(class_list *l) {
 static void unlock(class_list *l) { atomic_flag_clear_explicit(&l->lock, memory_order_release); }
 
 static void *new_piece(size_t bytes) {
-    if (bytes < HUGE_PAGE) {
-        void *p = NULL;
-        return posix_memalign(&p, 64, bytes) == 0 ? p : NULL;
-    }
-    char *p =
-        mmap(NULL, bytes + HUGE_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (p == MAP_FAILED) return NULL;
+    if (bytes < HUGE_PAGE) return heap_aligned(64, bytes);
+    char *p = heap_pages(bytes + HUGE_PAGE);
+    if (p == NULL) return NULL;
     size_t head = (size_t)(-(uintptr_t)p & (HUGE_PAGE - 1));
-    if (head > 0) munmap(p, head);
-    munmap(p + head + bytes, HUGE_PAGE - head);
+    if (head > 0) heap_free_pages(p, head, false);
+    heap_free_pages(p + head + bytes, HUGE_PAGE - head, false);
 #ifdef MADV_HUGEPAGE
     madvise(p + head, bytes, MADV_HUGEPAGE);
 #endif
@@ -70,13 +66,13 @@ static void *new_piece(size_t bytes) {
 
 static void drop_piece(void *p, size_t bytes) {
     if (bytes < HUGE_PAGE)
-        free(p);
+        heap_free(p);
     else
-        munmap(p, bytes);
+        heap_free_pages(p, bytes, true);
 }
 
 memory *memory_new(void) {
-    memory *m = calloc(1, sizeof *m);
+    memory *m = heap_zeroed(1, sizeof *m);
     if (m == NULL) return NULL;
     for (unsigned i = 0; i < CLASSES; i++) atomic_flag_clear(&m->classes[i].lock);
     m->machine_bytes = (size_t)sysconf(_SC_PHYS_PAGES) * (size_t)sysconf(_SC_PAGESIZE);
@@ -168,5 +164,5 @@ size_t memory_cached(memory *m) { return atomic_load(&m->cached); }
 void memory_free(memory *m) {
     if (m == NULL) return;
     memory_trim(m);
-    free(m);
+    heap_free(m);
 }

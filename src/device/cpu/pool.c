@@ -6,11 +6,11 @@
  * waits only for those inside: a worker that wakes late is not missed.
  * After fork the child has no workers: the pool forgets them and starts new ones when needed.
  */
+#include "base/heap.h"
 #include "device/cpu/cpu.h"
 
 #include <pthread.h>
 #include <sched.h>
-#include <stdlib.h>
 #include <time.h>
 
 /* Where the machine is busy, a spinning worker may hold the core that the caller is to run on: an MLP's
@@ -95,7 +95,7 @@ typedef struct worker_start {
 
 static void *run_worker(void *argument) {
     worker_start s = *(worker_start *)argument;
-    free(argument);
+    heap_free(argument);
     inside = true;
     unsigned seen = s.seen;
     uint64_t gap = 0;
@@ -116,11 +116,11 @@ static void *run_worker(void *argument) {
 static void start_workers(pool *p) {
     p->started = true;
     for (int i = 1; i < p->nthreads; i++) {
-        worker_start *s = malloc(sizeof *s);
+        worker_start *s = heap_alloc(sizeof *s);
         if (s == NULL) return;
         *s = (worker_start){.p = p, .worker = i, .seen = atomic_load(&p->sequence)};
-        if (pthread_create(&p->threads[p->nstarted], NULL, run_worker, s) != 0) {
-            free(s);
+        if (heap_denies() || pthread_create(&p->threads[p->nstarted], NULL, run_worker, s) != 0) {
+            heap_free(s);
             return;
         }
         p->nstarted++;
@@ -149,8 +149,8 @@ static void register_fork(void) { pthread_atfork(NULL, NULL, forget_workers); }
 
 pool *pool_new(int nthreads) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pool *p = NULL;
-    if (posix_memalign((void **)&p, 64, sizeof *p) != 0) return NULL;
+    pool *p = heap_aligned(64, sizeof *p);
+    if (p == NULL) return NULL;
     *p = (pool){.nthreads = nthreads < 1 ? 1 : nthreads > MAX_THREADS ? MAX_THREADS : nthreads};
     init_sync(p);
     pthread_once(&once, register_fork);
@@ -175,7 +175,7 @@ void pool_free(pool *p) {
             break;
         }
     pthread_mutex_unlock(&pools_lock);
-    free(p);
+    heap_free(p);
 }
 
 static void await_workers(pool *p, void *context, void (*idle)(void *context)) {

@@ -1,9 +1,9 @@
 /* The driver: typing to a fixpoint, lowering; functions called inside. */
+#include "base/heap.h"
 #include "frontend/python/work.h"
 
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { MOST_CALLS = 60 };
@@ -316,7 +316,7 @@ static void finish(py_ctx *c) {
 
 simt_status py_compile(const py_host *host, const py_function *fn, const uint8_t *signature,
                        size_t bytes, const py_options *options, py_kernel **out) {
-    py_kernel *k = calloc(1, sizeof *k);
+    py_kernel *k = heap_zeroed(1, sizeof *k);
     if (k == NULL) return status_fail(SIMT_ERR_MEMORY, "no memory to compile kernel %s", fn->name);
     arena_init(&k->mem);
     py_ctx *c = ARENA_NEW(&k->mem, py_ctx);

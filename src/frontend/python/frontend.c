@@ -1,7 +1,7 @@
 /* Entry points of the front end. */
 #include "frontend/python/frontend.h"
+#include "base/heap.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 static const struct {
@@ -67,5 +67,5 @@ void py_kernel_free(py_kernel *k) {
     if (k == NULL) return;
     if (k->func != NULL) ir_func_free(k->func);
     arena_deinit(&k->mem);
-    free(k);
+    heap_free(k);
 }
