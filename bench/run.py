@@ -1,6 +1,11 @@
 """Speed and memory of simt against other libraries, in turns on this machine: `make bench`.
 
     python bench/run.py [--only NAME ...] [--rounds 3] [--peers-python PATH] [--no-install] [--jax]
+    python bench/run.py --against FOLDER [--own FOLDER] [--only NAME ...] [--rounds 3]
+
+--against compares this simt with another build of itself instead: FOLDER holds the other's package
+(as `tools/link_core.py BUILD --tree` makes it: BUILD/python), --own this one's. Both should be
+release builds: meson setup BUILD -Dbuildtype=release -Db_ndebug=true.
 
 The peers get an environment of their own (.venv-bench; about 6 GB with PyTorch). Each case runs in
 fresh processes, one library after the other, --rounds times over, so that a slow spell of the
@@ -81,16 +86,29 @@ class Bench:
     def __init__(self, args):
         self.rounds = args.rounds
         self.env = environment()
+        if args.own:
+            self.env["PYTHONPATH"] = os.path.abspath(args.own)
+        self.envs = {}  # of the libraries that need another one
+        self.rows = []  # (case, library, seconds of all groups)
+        self.problems = []
+        self.python = {"simt": sys.executable}
+        if args.against:
+            self.python["before"] = sys.executable
+            self.envs["before"] = self.env | {"PYTHONPATH": os.path.abspath(args.against)}
+            return
         self.peers = install_peers(args)
-        self.python = {"simt": sys.executable, "numpy": sys.executable, "python": sys.executable}
+        self.python |= {"numpy": sys.executable, "python": sys.executable}
         for name in ("torch", "numexpr", "numba", "jax"):
             if self.peers and has_module(self.peers, name):
                 self.python[name] = self.peers
-        self.rows = []  # (case, library, seconds of all groups)
-        self.problems = []
 
     def libraries(self, *names):
+        """Those of names that are there; beside simt its other build, if one was given."""
+        names = [other for name in names for other in (name, "before" if name == "simt" else None)]
         return [name for name in names if name in self.python]
+
+    def environment(self, library):
+        return self.envs.get(library, self.env)
 
     def in_turns(self, case, libraries, run, unit="s"):
         """run(library) -> list of numbers, in turns; a library that fails is left out."""
@@ -117,20 +135,26 @@ class Bench:
 
     def case(self, library, name):
         """One case of cases.py in a fresh process; its decoded output."""
-        return self.seconds([self.python[library], str(BENCH / "cases.py"), library, name])
+        command = [self.python[library], str(BENCH / "cases.py"), interface(library), name]
+        return self.seconds(command, library)
 
-    def seconds(self, command):
+    def seconds(self, command, library):
+        env = self.environment(library)
         done = subprocess.run(
-            command, env=self.env, check=True, capture_output=True, text=True, timeout=900
+            command, env=env, check=True, capture_output=True, text=True, timeout=900
         )
         return json.loads(done.stdout.strip().splitlines()[-1])["seconds"]
 
-    def process(self, command, folder):
+    def process(self, command, folder, library="simt"):
         """(wall seconds, peak MiB) of a program."""
         start = time.perf_counter()
         with tempfile.TemporaryFile() as err:
             child = subprocess.Popen(
-                command, cwd=folder, env=self.env, stdout=subprocess.DEVNULL, stderr=err
+                command,
+                cwd=folder,
+                env=self.environment(library),
+                stdout=subprocess.DEVNULL,
+                stderr=err,
             )
             _, status, usage = os.wait4(child.pid, 0)
             child.returncode = os.waitstatus_to_exitcode(status)
@@ -142,8 +166,14 @@ class Bench:
         return time.perf_counter() - start, usage.ru_maxrss / scale
 
 
+def interface(library):
+    """The library whose interface it has: another build of simt is used as simt is."""
+    return "simt" if library == "before" else library
+
+
 def program(bench, library, script):
-    start = [bench.python[library]] + (["-m", "simt", "run", "-q"] if library == "simt" else [])
+    runner = ["-m", "simt", "run", "-q"] if interface(library) == "simt" else []
+    start = [bench.python[library]] + runner
     return start + [str(script)]
 
 
@@ -164,7 +194,7 @@ def run_program(bench, case, script):
         peaks = {}
 
         def run(library):
-            seconds, peak = bench.process(program(bench, library, script), folder)
+            seconds, peak = bench.process(program(bench, library, script), folder, library)
             peaks.setdefault(library, []).append(peak)
             return [seconds]
 
@@ -194,7 +224,8 @@ def run_expressions(bench):
 
 def run_kernels(bench):
     def run(library):
-        return bench.seconds(program(bench, library, BENCH / "kernels.py") + [library])
+        command = program(bench, library, BENCH / "kernels.py") + [interface(library)]
+        return bench.seconds(command, library)
 
     run_many(bench, "kernels", bench.libraries("simt", "numba"), run)
 
@@ -234,9 +265,10 @@ def run_import(bench):
     bench.python |= {"simt.torch": sys.executable, "simt.cupy": sys.executable}
 
     def run(name):
-        command = [bench.python[name], "-c", IMPORTS[name]]
-        bench.process(command, ROOT)
-        return [bench.process(command, ROOT)[0] for _ in range(5 if name != "torch" else 1)]
+        command = [bench.python[name], "-c", IMPORTS[interface(name)]]
+        bench.process(command, ROOT, name)
+        times = range(5 if name != "torch" else 1)
+        return [bench.process(command, ROOT, name)[0] for _ in times]
 
     bench.in_turns("process start + import", bench.libraries(*IMPORTS), run)
 
@@ -253,7 +285,7 @@ def run_accuracy(bench, data="MNIST"):
         for library in bench.libraries("simt", "torch"):
             command = program(bench, library, BENCH / "accuracy.py") + ["--data", data]
             done = subprocess.run(
-                command, cwd=folder, env=bench.env, capture_output=True, text=True
+                command, cwd=folder, env=bench.environment(library), capture_output=True, text=True
             )
             if done.returncode:
                 tail = done.stderr.strip().splitlines()[-1:]
@@ -320,6 +352,8 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--peers-python", help="a Python that has the peers already")
     parser.add_argument("--no-install", action="store_true", help="use the peers that are there")
+    parser.add_argument("--against", help="another build's package folder, instead of the peers")
+    parser.add_argument("--own", help="this build's package folder (default: as it is installed)")
     parser.add_argument("--jax", action="store_true", help="install jax too")
     parser.add_argument("--out", default=str(BENCH / "results"), help="without the ending")
     args = parser.parse_args()
