@@ -72,8 +72,109 @@ def test_reduce():
     a = np.arange(1000)
     assert plus.reduce(a) == a.sum()
     assert plus.reduce(cuda.to_device(a[:1])) == 0
-    with pytest.raises(NotImplementedError, match="one dimension"):
-        plus.reduce(a.reshape(10, 100))
+    assert (plus.reduce(a.reshape(10, 100)) == a.reshape(10, 100).sum(0)).all()
+
+
+@vectorize(["int64(int64, int64)", "float64(float64, float64)"])
+def minus(x, y):
+    return x - y
+
+
+@pytest.mark.parametrize("dtype", ["i8", "f8"])
+@pytest.mark.parametrize("face", [minus, plus])
+def test_folds_as_numpy(face, dtype):
+    numpy_face = np.subtract if face is minus else np.add
+    rng = np.random.default_rng(3)
+    shapes = [(7,), (3, 4), (2, 3, 5), (1, 6), (4, 0, 3)]
+    for a in [rng.integers(-9, 9, s).astype(dtype) for s in shapes]:
+        for b in (a, a.T, a[..., ::-1]):
+            for axis in range(-b.ndim, b.ndim):
+                got, want = face.accumulate(b, axis), numpy_face.accumulate(b, axis)
+                assert got.dtype == want.dtype and np.array_equal(got, want)
+                if b.shape[axis]:
+                    for keepdims in (False, True):
+                        got = face.reduce(b, axis, keepdims=keepdims)
+                        want = numpy_face.reduce(b, axis, keepdims=keepdims)
+                        assert np.array_equal(got, want) and got.dtype == want.dtype
+                    starts = [0, b.shape[axis] - 1, 0]
+                    want = numpy_face.reduceat(b, starts, axis)
+                    assert np.array_equal(face.reduceat(b, starts, axis), want)
+        want = numpy_face.outer(a, a[..., :2])
+        assert np.array_equal(face.outer(a, a[..., :2]), want)
+    a = rng.integers(-9, 9, (3, 4)).astype(dtype)
+    assert plus.reduce(a, axis=None) == a.sum() == plus.reduce(a, axis=(0, 1))
+    assert (minus.reduce(a, initial=100) == 100 - a.sum(0)).all()
+    out = np.zeros(4)
+    assert plus.reduce(a, out=out) is out and (out == a.sum(0)).all()
+    at, want = a[0].copy(), a[0].copy()
+    face.at(at, [0, 0, 3], [1, 2, 3])
+    numpy_face.at(want, [0, 0, 3], [1, 2, 3])
+    assert (at == want).all()
+
+
+def test_folds_that_cannot_be():
+    a = np.arange(12).reshape(3, 4)
+    with pytest.raises(np.exceptions.AxisError):
+        minus.reduce(a, axis=2)
+    with pytest.raises(ValueError, match="duplicate value in 'axis'"):
+        minus.reduce(a, axis=(0, -2))
+    with pytest.raises(ValueError, match="no identity"):
+        minus.reduce(a[:0])
+    with pytest.raises(IndexError, match="out-of-bounds in reduceat"):
+        minus.reduceat(a, [0, 3])
+    with pytest.raises(TypeError, match="cannot accumulate on a scalar"):
+        minus.accumulate(np.int64(3))
+    with pytest.raises(ValueError, match="out has the shape"):
+        minus.reduce(a, out=np.zeros(3))
+    with pytest.raises(ValueError, match="only supported for binary functions"):
+        vectorize(["f8(f8)"])(lambda x: x).reduce(a)
+
+
+def test_versions_are_made_as_met():
+    @vectorize
+    def ratio(a, b):
+        return a / b
+
+    @vectorize()
+    def kept(a):
+        return a
+
+    assert ratio.ntypes == 0
+    assert (ratio(np.array([1.0, 2.0]), 4) == [0.25, 0.5]).all()
+    assert ratio.types == ["dl->d"]
+    assert ratio(np.arange(2), np.arange(1, 3)).dtype == "f8" and ratio.ntypes == 1
+    for dtype in ("?", "i1", "u1", "i4", "u8", "f4", "f8", "c8", "c16"):
+        fresh = vectorize(kept._device.py_func)
+        for a in (np.ones((2, 3), dtype), np.ones((0, 2), dtype), np.ones((), dtype)[()]):
+            got = fresh(a)
+            assert got.dtype == dtype and np.array_equal(got, a)
+    with pytest.raises(TypeError, match="not supported for the input types"):
+        kept(np.zeros(2, "M8[s]"))
+    with pytest.raises(Exception, match="gives one number, not"):
+        vectorize(lambda a: (a, a))(np.arange(2))
+
+
+def test_arguments_of_other_kinds():
+    @vectorize(["float64(float64, float64)"], target="cuda")
+    def add(a, b):
+        return a + b
+
+    class Foreign:
+        def __init__(self, a):
+            self._a, self.__cuda_array_interface__ = a, a.__cuda_array_interface__
+
+    assert (add((1.0, 2.0), [3.0, 4.0]) == [4, 6]).all()
+    a, out = cuda.to_device(np.arange(1.0, 4.0)), cuda.device_array(3)
+    add(Foreign(a), 1.0, out=Foreign(out))
+    assert (out.copy_to_host() == [2, 3, 4]).all()
+
+    @guvectorize(["(int64[:], int64[:], int64[:])"], "(n),()->(n)")
+    def moved(x, y, res):
+        for i in range(x.shape[0]):
+            res[i] = x[i] + y[0]
+
+    assert (moved(np.arange(6), 10) == np.arange(6) + 10).all()
+    assert (moved(np.ones((2, 3), int), np.array([1, 5])) == [[2, 2, 2], [6, 6, 6]]).all()
 
 
 def test_what_does_not_match():
@@ -91,13 +192,11 @@ def test_what_does_not_match():
     with pytest.raises(ValueError, match="broadcast"):
         plus(np.arange(3), np.arange(4))
     with pytest.raises(NotImplementedError, match="without signatures is not in simt yet"):
-        vectorize(lambda x: x)
+        guvectorize([], "(n)->()")(lambda x, out: None)
     with pytest.raises(ValueError, match="unsupported target 'tpu'"):
         vectorize(["float64(float64)"], target="tpu")
     with pytest.raises(TypeError, match="needs signatures"):
         vectorize(target="cuda")(lambda x: x)
-    with pytest.raises(NotImplementedError, match="accumulate is not in simt yet"):
-        plus.accumulate(np.arange(3))
 
 
 @pytest.mark.parametrize("target", ["cpu", "parallel"])

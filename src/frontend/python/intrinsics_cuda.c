@@ -17,6 +17,17 @@ bool cuda_warpsize(py_ctx *c, py_call *x, py_val *out) {
     return true;
 }
 
+/* The number of a scalar's type: how vectorize learns what a function gives. */
+bool cuda_scalar_number(py_ctx *c, py_call *x, py_val *out) {
+    if (!py_check_arguments(c, x, 1, 1, "")) return false;
+    py_scalar s = py_scalar_of(&x->args[0]);
+    if (s == PY_S_NONE)
+        return py_fail(c, x->node, "a function of vectorize gives one number, not %s",
+                       py_type_text(c, x->args[0].type));
+    *out = py_val_int(c, s);
+    return true;
+}
+
 static ir_value *wide(py_ctx *c, ir_special s) {
     return py_emit_cast(c, IR_SEXT, IR_I64, py_emit_special(c, s));
 }

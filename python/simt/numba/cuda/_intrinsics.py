@@ -52,6 +52,7 @@ NAMES = (
     *("activemask", "lanemask_lt", "popc", "brev", "clz", "ffs", "selp", "fma", "cbrt"),
 )
 globals().update({name: Intrinsic(f"cuda.{name}") for name in NAMES})
+scalar_number = Intrinsic("cuda.scalar_number")  # for vectorize: the number of a value's type
 shared = Group("cuda.shared", ("array",))
 local = Group("cuda.local", ("array",))
 const = Group("cuda.const", ("array_like",))

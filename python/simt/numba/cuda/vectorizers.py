@@ -12,7 +12,7 @@ import re
 import numpy
 
 from ..core import types
-from . import _intrinsics, api
+from . import _intrinsics, _ufunc_methods, api
 from .dispatcher import jit
 
 _NO_MATCH = (
@@ -26,13 +26,13 @@ def make(kind, target, signatures, layout, options):
     if target not in ("cuda", "cpu", "parallel"):
         raise ValueError(f"{kind}: unsupported target {target!r}")
     identity = options.pop("identity", None)
-    if not signatures:
-        if target != "cuda":
-            raise NotImplementedError(
-                f"{kind} without signatures is not in simt yet; nearest is "
-                f"{kind}(['float32(float32, float32)'])"
-            )
+    if not signatures and target == "cuda":
         raise TypeError(f"{kind}: target='cuda' needs signatures: ['float32(float32, float32)']")
+    if not signatures and layout is not None:
+        raise NotImplementedError(
+            f"{kind} without signatures is not in simt yet; nearest is "
+            f"{kind}(['(float32[:], float32[:])'], {layout!r})"
+        )
 
     def decorate(func):
         device = func if hasattr(func, "py_func") else jit(func, device=True, **options)
@@ -44,28 +44,26 @@ def make(kind, target, signatures, layout, options):
     return decorate
 
 
-def _kernel(arguments, elements, before=""):
-    """A kernel `if i < n: <before>fn(<elements>)`; one text for all that are alike."""
-    lines = (
-        f"def kernel({arguments}):",
-        "    i = grid(1)",
-        "    if i < n:",
-        f"        {before}fn({elements})",
-    )
-    text = "\n".join(lines) + "\n"
-    name = f"<kernel({arguments}) of {before}fn({elements})>"
+def _kernel(device, arguments, statement):
+    """A kernel `if i < n: <statement>` that calls device as fn; one text for all that are alike."""
+    text = f"def kernel({arguments}):\n    i = grid(1)\n    if i < n:\n        {statement}\n"
+    name = f"<kernel({arguments}) of {statement}>"
     linecache.cache[name] = (len(text), None, text.splitlines(True), name)
-    return compile(text, name, "exec")
-
-
-def _made(code, device):
-    space = {"fn": device, "grid": _intrinsics.grid}
-    exec(code, space)
+    space = {"fn": device, "grid": _intrinsics.grid, "scalar_number": _intrinsics.scalar_number}
+    exec(compile(text, name, "exec"), space)
     return jit(space["kernel"])
+
+
+def _names(count):
+    return [f"a{k}" for k in range(count)]
 
 
 def _is_device(a):
     return api.is_cuda_array(a)
+
+
+def _on_host(a):
+    return api.as_cuda_array(a).copy_to_host() if _is_device(a) else a
 
 
 def _arrays(ufunc, args, out):
@@ -74,7 +72,7 @@ def _arrays(ufunc, args, out):
         raise TypeError(f"{ufunc.__name__} takes {ufunc.nin} arrays, {len(args)} given")
     if not all(o is None or _is_device(o) or isinstance(o, numpy.ndarray) for o in out):
         raise TypeError(f"{ufunc.__name__}: out must be an array")
-    args = [numpy.asarray(a) if isinstance(a, list) else a for a in args]
+    args = [numpy.asarray(a) if isinstance(a, (list, tuple)) else a for a in args]
     return [api.as_cuda_array(a) if _is_device(a) else a for a in args]
 
 
@@ -93,7 +91,7 @@ def _result(out, given, shape):
     if given is None:
         return out.reshape(shape) if shape or _is_device(out) else out[0]
     if _is_device(given):
-        given.copy_to_device(out.reshape(shape))
+        api.as_cuda_array(given).copy_to_device(out.reshape(shape))
     else:
         given[...] = (out.copy_to_host() if _is_device(out) else out).reshape(shape)
     return given
@@ -104,7 +102,8 @@ class UFunc:
 
     Arguments are arrays or numbers of any shapes that broadcast; the result has their shape and the
     dtype of the signature, on the device when an argument is there. out, or one argument more:
-    where it goes. TypeError: no signature fits.
+    where it goes. TypeError: no signature fits. Without signatures each call whose types fit none
+    of those met so far adds its own, with the type of the function's result, as Numba's DUFunc.
     """
 
     max_blocksize = 1024
@@ -113,14 +112,29 @@ class UFunc:
         self._device, self._exact, self.identity = device, exact, identity
         self.__name__, self.__doc__ = device.__name__, device.__doc__
         self._loops = {}
+        self._dynamic = not signatures
         for signature in signatures:
-            args, result = types.normalize_signature(signature)
-            if result is None:
-                raise TypeError(f"vectorize: {signature!r} needs a type of the result")
-            self._loops[tuple(types.as_dtype(t) for t in args)] = types.as_dtype(result)
-        self.nin, self.nout = len(next(iter(self._loops))), 1
-        self.nargs = self.nin + 1
+            self.add(signature)
+        code = device.py_func.__code__
+        self.nin = len(next(iter(self._loops))) if self._loops else code.co_argcount
+        self.nout, self.nargs = 1, self.nin + 1
         self._kernels = {}
+
+    def add(self, signature):
+        """One version more: 'float32(float32, float32)'."""
+        args, result = types.normalize_signature(signature)
+        if result is None:
+            raise TypeError(f"vectorize: {signature!r} needs a type of the result")
+        self._loops[tuple(types.as_dtype(t) for t in args)] = types.as_dtype(result)
+
+    @property
+    def types(self):
+        """The versions there are, as NumPy writes them: 'ff->f'."""
+        return ["".join(t.char for t in k) + "->" + v.char for k, v in self._loops.items()]
+
+    @property
+    def ntypes(self):
+        return len(self._loops)
 
     def __repr__(self):
         return f"<UFunc {self.__name__}>"
@@ -135,11 +149,32 @@ class UFunc:
         for loop in self._loops:
             if all(_fits(a, want, self._exact) for a, want in zip(args, loop, strict=True)):
                 return loop
-        raise TypeError(_no_match(self, args))
+        if not self._dynamic:
+            raise TypeError(_no_match(self, args))
+        return self._add_loop(args)
+
+    def _add_loop(self, args):
+        """A version for the types of args; that of its result is what the compiler finds."""
+        loop = tuple(a.dtype if numpy.ndim(a) else numpy.asarray(a).dtype for a in args)
+        if any(t.kind not in "biufc" for t in loop):
+            raise TypeError(_no_match(self, args))
+        names = ", ".join(_names(self.nin))
+        kernel = _kernel(self._device, f"n, out, {names}", f"out[0] = scalar_number(fn({names}))")
+        values = [
+            t.type(numpy.asarray(a).flat[0]) if numpy.size(a) else t.type()
+            for a, t in zip(map(_on_host, args), loop, strict=True)
+        ]
+        number = numpy.zeros(1, numpy.uint8)
+        kernel[1, 1](1, number, *values)
+        (result,) = types.from_bytes(number.tobytes())
+        self._loops[loop] = types.as_dtype(result)
+        return loop
 
     def __call__(self, *args, out=None, stream=0):
         if len(args) == self.nin + 1 and out is None:
             *args, out = args
+        if isinstance(out, tuple) and len(out) == 1:
+            out = out[0]
         args = _arrays(self, args, (out,))
         loop = self._loop(args)
         shape = numpy.broadcast_shapes(*(tuple(numpy.shape(a)) for a in args))
@@ -159,32 +194,37 @@ class UFunc:
         key = tuple(numpy.ndim(v) for v in values)
         kernel = self._kernels.get(key)
         if kernel is None:
-            names = [f"a{k}" for k in range(len(values))]
-            items = [f"{a}[i]" if d else a for a, d in zip(names, key, strict=True)]
-            code = _kernel(", ".join(["n", "out", *names]), ", ".join(items), "out[i] = ")
-            kernel = self._kernels[key] = _made(code, self._device)
+            names = _names(len(values))
+            items = ", ".join(f"{a}[i]" if d else a for a, d in zip(names, key, strict=True))
+            arguments = ", ".join(["n", "out", *names])
+            kernel = _kernel(self._device, arguments, f"out[i] = fn({items})")
+            self._kernels[key] = kernel
         return kernel
 
-    def reduce(self, arg, axis=0, stream=0):
-        """The fold of an array of one dimension by this function of two arguments."""
-        from ._reduction import Reduce
+    def reduce(self, array, axis=0, dtype=None, out=None, keepdims=False, initial=None, stream=0):
+        """The fold of an array by this function of two arguments, along an axis, some, or all."""
+        plain = out is None and dtype is None and initial is None and axis in (0, None)
+        if self._exact and plain and not keepdims and numpy.ndim(array) == 1 and len(array) > 1:
+            from ._reduction import Reduce
 
-        if self.nin != 2 or numpy.ndim(arg) != 1 or axis != 0:
-            raise NotImplementedError(
-                f"{self.__name__}.reduce is there for two arguments and arrays of one dimension"
-            )
-        if arg.size == 0 and self.identity is None:
-            raise ValueError(f"{self.__name__}.reduce of nothing needs an identity")
-        if arg.size == 0:
-            return arg.dtype.type(self.identity)
-        if arg.size == 1:
-            return arg[0]
-        return Reduce(self._device)(arg[1:], init=arg[0], stream=stream)
+            return Reduce(self._device)(array[1:], init=array[0], stream=stream)
+        return _ufunc_methods.reduce(self, array, axis, dtype, out, keepdims, initial)
 
-    def __getattr__(self, name):
-        if name in ("accumulate", "outer", "reduceat", "at"):
-            raise NotImplementedError(f"{self.__name__}.{name} is not in simt yet")
-        raise AttributeError(f"'UFunc' object has no attribute {name!r}")
+    def accumulate(self, array, axis=0, dtype=None, out=None):
+        """The folds of the beginnings of each line along the axis."""
+        return _ufunc_methods.accumulate(self, array, axis, dtype, out)
+
+    def reduceat(self, array, indices, axis=0, dtype=None, out=None):
+        """The folds of the pieces that begin at the indices."""
+        return _ufunc_methods.reduceat(self, array, indices, axis, dtype, out)
+
+    def outer(self, a, b, **options):
+        """The function of every pair of an element of a and one of b."""
+        return _ufunc_methods.outer(self, a, b, **options)
+
+    def at(self, array, indices, others):
+        """array[indices] = this(array[indices], others), also where an index comes twice."""
+        return _ufunc_methods.at(self, array, indices, others)
 
 
 def _fits(a, dtype, exact):
@@ -298,7 +338,7 @@ class GUFunc:
             tail = (1,)
         if not numpy.ndim(a):
             a = numpy.full((1,) * len(tail), a[()] if _is_device(a) else a, dtype)
-        if not core and tail:
+        elif not core and tail:
             a = a.reshape(*a.shape, 1)
         whole = (*shape, *tail)
         flat = _flat(a, whole, dtype)
@@ -308,7 +348,7 @@ class GUFunc:
         key = tuple(v.ndim for v in values)
         kernel = self._kernels.get(key)
         if kernel is None:
-            names = [f"a{k}" for k in range(self.nin + self.nout)]
+            names = _names(self.nin + self.nout)
             arguments, items = ", ".join(["n", *names]), ", ".join(f"{a}[i]" for a in names)
-            kernel = self._kernels[key] = _made(_kernel(arguments, items), self._device)
+            kernel = self._kernels[key] = _kernel(self._device, arguments, f"fn({items})")
         return kernel
