@@ -118,7 +118,7 @@ static PyObject *ir_uniform(PyObject *self, PyObject *args) {
     ir_shapes found;
     PyObject *result = NULL;
     ir_func_renumber(f);
-    if (ir_find_shapes(f, block, true, &mem, &found) == SIMT_OK)
+    if (ir_find_shapes(f, block, block, true, &mem, &found) == SIMT_OK)
         result = describe(&found, f->next_id, block);
     else
         binding_raise();

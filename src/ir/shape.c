@@ -13,7 +13,7 @@
 
 typedef struct analysis {
     const ir_func *f;
-    const uint32_t *block;
+    const uint32_t *box; /* the threads that run together */
     ir_shapes *out;
     const ir_range *ranges;
     const ir_groups *groups; /* or NULL: the block */
@@ -74,7 +74,7 @@ static bool set_passed(analysis *p, const ir_value *to, const ir_value *from, bo
 
 /* Grows by `each` from thread to thread. */
 static ir_shape along_threads(const analysis *p, int64_t each) {
-    int64_t x = p->block[0], y = p->block[1], z = p->block[2];
+    int64_t x = p->box[0], y = p->box[1], z = p->box[2];
     ir_shape s = uniform;
     s.step[0] = x > 1 ? each : 0, s.step[1] = y > 1 ? each * x : 0;
     s.step[2] = z > 1 ? each * x * y : 0;
@@ -83,10 +83,10 @@ static ir_shape along_threads(const analysis *p, int64_t each) {
 
 static ir_shape shape_of_special(const analysis *p, uint64_t which) {
     ir_shape s = uniform;
-    bool one_warp = (uint64_t)p->block[0] * p->block[1] * p->block[2] <= IR_WARP_SIZE;
+    bool one_warp = (uint64_t)p->box[0] * p->box[1] * p->box[2] <= IR_WARP_SIZE;
     if (which == IR_LANEID) return one_warp ? along_threads(p, 1) : varying;
     bool counts = which <= IR_TID_Z || (which >= IR_INDEX_X && which <= IR_INDEX_Z);
-    if (counts && p->block[which % 3] > 1) s.step[which % 3] = 1;
+    if (counts && p->box[which % 3] > 1) s.step[which % 3] = 1;
     return s;
 }
 
@@ -348,13 +348,13 @@ bool ir_shape_is_even(const ir_shape *s, const uint32_t block[3], int64_t *strid
            (z == 1 || s->step[2] == *stride * x * y);
 }
 
-static simt_status find_shapes(analysis *p, bool small_grid, arena *mem) {
+static simt_status find_shapes(analysis *p, const uint32_t block[3], bool small_grid, arena *mem) {
     const ir_func *f = p->f;
     ir_shapes *out = p->out;
     *out = (ir_shapes){.values = ARENA_ARRAY(mem, ir_shape, f->next_id + 1),
                        .constructs =
                            ARENA_ARRAY(mem, ir_construct_shape, count_constructs(&f->body) + 1)};
-    p->ranges = ir_find_ranges(f, p->block, small_grid, mem);
+    p->ranges = ir_find_ranges(f, block, small_grid, mem);
     if (out->values == NULL || out->constructs == NULL || p->ranges == NULL)
         return status_fail(SIMT_ERR_MEMORY, "out of memory while analysing kernel '%s'", f->name);
     prepare(p, &f->body);
@@ -365,14 +365,14 @@ static simt_status find_shapes(analysis *p, bool small_grid, arena *mem) {
     return SIMT_OK;
 }
 
-simt_status ir_find_shapes(const ir_func *f, const uint32_t block[3], bool small_grid, arena *mem,
-                           ir_shapes *out) {
-    analysis p = {.f = f, .block = block, .out = out};
-    return find_shapes(&p, small_grid, mem);
+simt_status ir_find_shapes(const ir_func *f, const uint32_t box[3], const uint32_t block[3],
+                           bool small_grid, arena *mem, ir_shapes *out) {
+    analysis p = {.f = f, .box = box, .out = out};
+    return find_shapes(&p, block, small_grid, mem);
 }
 
 simt_status ir_find_group_shapes(const ir_func *f, const uint32_t block[3], const ir_groups *groups,
                                  arena *mem, ir_shapes *out) {
-    analysis p = {.f = f, .block = block, .out = out, .groups = groups};
-    return find_shapes(&p, true, mem);
+    analysis p = {.f = f, .box = block, .out = out, .groups = groups};
+    return find_shapes(&p, block, true, mem);
 }

@@ -55,8 +55,9 @@ typedef struct ir_groups {
 /* Threads that have returned are no reason why others would not be together. */
 simt_status ir_find_group_shapes(const ir_func *f, const uint32_t block[3], const ir_groups *groups,
                                  arena *mem, ir_shapes *out);
-/* small_grid: thread numbers of the whole grid fit into i32. Instructions' notes are overwritten. */
-simt_status ir_find_shapes(const ir_func *f, const uint32_t block[3], bool small_grid, arena *mem,
-                           ir_shapes *out);
+/* box: the threads that run together, which are those of a block or others; block: of the launch, which
+ * ntid is. small_grid: thread numbers of the whole grid fit into i32. Instructions' notes are overwritten. */
+simt_status ir_find_shapes(const ir_func *f, const uint32_t box[3], const uint32_t block[3],
+                           bool small_grid, arena *mem, ir_shapes *out);
 
 #endif

@@ -4,7 +4,9 @@ generate(seed) -> Program. Deterministic; every program is valid, ends, and has 
 reads the shared input and reads and writes only its own stretch of the output. The bits of NaNs are
 never looked at (no bitcast of floats, no sign taken from a float).
 generate_waiting(seed): threads also exchange values, at barriers and in warps.
-Launches have one dimension, or with dims=3 any.
+Launches have one dimension, or with dims=3 any. All coordinates and sizes of a launch are met in
+arithmetic; with apart=True a thread knows its number in the grid and the sizes, and not its place
+in its block: such threads may be regrouped.
 
 Parameters of the kernel: output, input (INPUT_BYTES of any bytes), an i32, an f32.
 """
@@ -49,10 +51,12 @@ class Program:
 
 
 class _Writer:
-    def __init__(self, seed, size, dims=1):
+    def __init__(self, seed, size, dims=1, apart=False):
         self.random = random.Random(seed)
         self.size = size
         self.dims = dims
+        self.apart = apart
+        self.mixes = self.random.random() < 0.6
         self.lines = []
         self.next_value = 4
         self.next_label = 0
@@ -93,7 +97,7 @@ class _Writer:
 
     # ---- straight-line code ----
 
-    def index(self):
+    def offset(self):
         """An i64 in [0, INPUT_BYTES - 8] that is a multiple of 8."""
         word = self.use("i64")
         return self.new("i64", f"and {word}, {self.const('i64', INPUT_BYTES - 8)}", False)
@@ -129,7 +133,7 @@ class _Writer:
 
     def straight(self):
         pick = self.random
-        which = pick.randrange(17)
+        which = pick.randrange(20)
         i, f = pick.choice(INTS), pick.choice(FLOATS)
         if which < 4:
             self.new(i, f"{pick.choice(INT_BINARY)} {self.use(i)}, {self.use(i)}")
@@ -154,12 +158,54 @@ class _Writer:
             self.new("i1", f"{op} {self.use('i1')}, {self.use('i1')}")
         elif which == 14:
             kind = pick.choice(INTS + FLOATS)
-            pointer = self.new("ptr.global", f"ptradd %1, {self.index()}", False)
+            pointer = self.new("ptr.global", f"ptradd %1, {self.offset()}", False)
             self.new(kind, f"load {pointer}")
         elif which == 15:
             self.private()
-        else:
+        elif which == 16:
             self.convert()
+        else:
+            self.coordinate()
+
+    def index(self, axis):
+        """The thread's number in the grid along an axis, as i32."""
+        block, size = (
+            self.new("i32", f"special {word}.{axis}", False) for word in ("ctaid", "ntid")
+        )
+        before = self.new("i32", f"mul {block}, {size}", False)
+        tid = self.new("i32", f"special tid.{axis}", False)
+        return self.new("i32", f"add {tid}, {before}")
+
+    def place(self):
+        """A number that threads have of their own, i32."""
+        axis = self.random.choice("xyz"[: self.dims])
+        which = self.random.choice(("index", "tid", "ctaid"))
+        if self.apart or which == "index":
+            return self.index(axis)
+        return self.new("i32", f"special {which}.{axis}")
+
+    def extent(self):
+        """A size of the launch, i32."""
+        axis = self.random.choice("xxyz")
+        sizes = [self.new("i32", f"special {word}.{axis}") for word in ("ntid", "nctaid")]
+        which = self.random.randrange(5)
+        return sizes[which % 2] if which else self.new("i32", f"mul {sizes[0]}, {sizes[1]}")
+
+    def coordinate(self):
+        """Places and sizes in arithmetic with each other and with what else there is."""
+        pick = self.random
+        kind = pick.choice(("i32", "i64"))
+        known = [name for name, t in self.scope if t == kind]
+        value = None
+        for _ in range(pick.randrange(1, 4)):
+            which = pick.randrange(5)
+            other = pick.choice(known) if which == 0 and known else None
+            if other is None:
+                other = self.place() if which < 3 else self.extent()
+                if kind == "i64":
+                    other = self.new(kind, f"{pick.choice(('sext', 'zext'))} {other}")
+            op = pick.choice(("mul", "mul", "mul", "add", "sub", "rem.u", "div.u"))
+            value = other if value is None else self.new(kind, f"{op} {value}, {other}")
 
     def private(self):
         """A cell of one of the thread's own arrays, each of one type: written, read or both."""
@@ -345,12 +391,38 @@ class _Writer:
             product = self.new("i32", f"mul {product}, {other}", False)
         return product
 
+    def result(self, kind):
+        """What the thread leaves behind; of integers often what hangs on all that is there."""
+        if kind in FLOATS or not self.mixes:
+            return self.use(kind)
+        value = self.const(kind)
+        for name in [name for name, t in self.scope if t == kind]:
+            value = self.new(
+                kind, f"{self.random.choice(('xor', 'xor', 'add', 'sub'))} {value}, {name}", False
+            )
+        return value
+
+    def number(self):
+        """The thread's number in the launch, and its place among its neighbours."""
+        if not self.apart:
+            block = self.flat("ctaid", "nctaid")
+            before = self.new("i32", f"mul {block}, {self.box()}", False)
+            thread = self.flat("tid", "ntid")
+            return self.new("i32", f"add {before}, {thread}"), thread
+        number = None
+        for axis in "xyz"[: self.dims][::-1]:
+            place = self.index(axis)
+            if number is not None:
+                sizes = [self.new("i32", f"special {s}.{axis}") for s in ("ntid", "nctaid")]
+                rows = self.new("i32", f"mul {sizes[0]}, {sizes[1]}")
+                number = self.new("i32", f"mul {number}, {rows}", False)
+                place = self.new("i32", f"add {number}, {place}")
+            number = place
+        return number, number
+
     def kernel(self):
         self.begin()
-        block = self.flat("ctaid", "nctaid")
-        before = self.new("i32", f"mul {block}, {self.box()}", False)
-        thread = self.flat("tid", "ntid")
-        flat = self.new("i32", f"add {before}, {thread}")
+        flat, thread = self.number()
         wide = self.new("i64", f"sext {flat}")
         stretch = self.new("i64", "const STRETCH", False)
         offset = self.new("i64", f"mul {wide}, {stretch}", False)
@@ -361,13 +433,15 @@ class _Writer:
             self.new(kind, f"load {pointer}")
         self.new("i1", f"lt.s {thread}, {self.use('i32')}")
         self.new("i1", f"flt {self.use('f64')}, {self.use('f64')}")
+        for _ in range(self.random.randrange(4)):
+            self.coordinate()
         self.make_private()
         self.phases()
         for kind in INTS + FLOATS:  # something of each type is always seen
             self.slots.append(kind)
             offset = self.const("i64", (len(self.slots) - 1) * SLOT_BYTES)
             pointer = self.new("ptr.global", f"ptradd {self.base}, {offset}", False)
-            self.put(f"store {pointer}, {self.use(kind)}")
+            self.put(f"store {pointer}, {self.result(kind)}")
         self.put("return")
         head = "kernel @random(%0: ptr.global, %1: ptr.global, %2: i32, %3: f32) {"
         text = "\n".join([head, *self.lines, "}"]) + "\n"
@@ -550,6 +624,6 @@ def generate_waiting(seed, size=4, alone=False, dims=1):
     return _Waiter(seed, size, alone, dims).kernel()
 
 
-def generate(seed, size=30, dims=1):
+def generate(seed, size=30, dims=1, apart=False):
     """A random program; the same for the same arguments."""
-    return _Writer(seed, size, dims).kernel()
+    return _Writer(seed, size, dims, apart).kernel()

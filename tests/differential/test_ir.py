@@ -20,6 +20,10 @@ GRID, BLOCK = 2, 5
 # of launches in two and three dimensions; of threads that exchange values
 BOXES = [((2, 3), (4, 2)), ((1, 2, 2), (3, 2, 2)), ((3, 1, 2), (1, 5)), (2, (8, 1, 3)), ((2, 2), 7)]
 BOXES += [(1, (17, 2)), (1, (2, 3, 11))]
+# of threads that know their number in the grid only
+APART = [(4, 32), (1, 1), (37, 1), (3, 33), (2, 100), (5, 3), (13, (1, 2)), ((2, 3), (4, 2))]
+APART += [((1, 2, 2), (3, 2, 2)), ((3, 1, 2), (1, 5)), ((2, 2), 7), (2, (1, 1, 9)), ((1, 40), 2)]
+APART += [((16, 2), (8, 1)), (1, 257), ((1, 1, 3), 24), ((2, 1), (16, 4))]
 WAITING = [(4, 8), (3, 5, 2), (8, 2, 4), (1, 33), (7, 1, 3), (16, 4)]
 KINDS = {"i8": "u1", "i16": "u2", "i32": "u4", "i64": "u8", "f16": "f2", "f32": "f4", "f64": "f8"}
 
@@ -53,9 +57,10 @@ def differences(program, got, want):
     return found
 
 
-def check(seed, size=30, grid=GRID, block=BLOCK):
+def check(seed, size=30, grid=GRID, block=BLOCK, apart=False):
     """One program on all roads."""
-    program = generate(seed, size, 1 if isinstance(grid, int) and isinstance(block, int) else 3)
+    dims = 1 if isinstance(grid, int) and isinstance(block, int) else 3
+    program = generate(seed, size, dims, apart)
     threads = threads_of(grid, block)
     want = inputs(seed, program, threads)
     run(program.text, grid, block, want)
@@ -75,6 +80,12 @@ def test_vm_and_optimiser_against_the_evaluator(seed):
 @settings(max_examples=int(os.environ.get("SIMT_IR_EXAMPLES", "60")) // 2, deadline=None)
 def test_launches_of_more_dimensions(seed):
     check(seed, 30, *BOXES[seed % len(BOXES)])
+
+
+@given(st.integers(0, 2**32))
+@settings(max_examples=int(os.environ.get("SIMT_IR_EXAMPLES", "60")), deadline=None)
+def test_threads_that_may_be_regrouped(seed):
+    check(seed, 8 + seed % 23, *APART[seed % len(APART)], apart=True)
 
 
 def check_waiting(seed, size=4):
@@ -108,6 +119,8 @@ def test_many_that_wait():
 def test_many_programs():
     for seed in range(3000):
         check(seed, 40, *(BOXES[seed % len(BOXES)] if seed % 3 == 0 else ()))
+    for seed in range(3000):
+        check(seed, 5 + seed % 37, *APART[seed % len(APART)], apart=True)
 
 
 def test_generator_is_deterministic():
@@ -130,6 +143,7 @@ def search(first, last):
     for seed in range(first, last):
         try:
             check(seed, 40, *(BOXES[seed % len(BOXES)] if seed % 3 == 0 else ()))
+            check(seed, 5 + seed % 37, *APART[seed % len(APART)], apart=True)
             if seed % 4 == 0:
                 check_waiting(seed, 6)
         except Exception:

@@ -246,17 +246,29 @@ def test_warp_operations_under_partial_masks(operation, shape):
 # ---- control flow ----
 
 
+SIZES = [f"cuda.{size}.{axis}" for size in ("blockDim", "gridDim") for axis in "xyz"]
+SIZES += ["cuda.gridsize(1)", "cuda.warpsize"]
+PLACES = [f"cuda.{place}.{axis}" for place in ("threadIdx", "blockIdx") for axis in "xyz"]
+PLACES += ["cuda.laneid"]
+
+
 class Program:
     """A random kernel: integer variables x, y, z; h is a hash of the way taken.
 
     Every value stays small, every loop is short, no variable is read before it has a value.
-    With `meeting`, a warp operation on the value v, lanes meet at it anywhere.
+    With `meeting`, a warp operation on the value v, lanes meet at it anywhere. Launches have `dims`
+    dimensions; with `apart`, a thread knows its number in the grid, not its place in its block.
     """
 
-    def __init__(self, seed, barriers, meeting=None):
+    def __init__(self, seed, barriers, meeting=None, dims=1, apart=False):
         self.random = random.Random(seed)
         self.barriers = barriers
         self.meeting = meeting
+        self.dims = dims
+        self.has_loops = not apart or self.random.random() < 0.5  # threads part in them
+        self.coordinates = SIZES + ["gx", "gy", "gz"][:dims] * 3
+        if not apart:
+            self.coordinates += PLACES
         self.lines, self.counters = [], []
         self.serial = 0
         self.budget = 40
@@ -267,9 +279,11 @@ class Program:
         r = self.random
         if depth == 0 or r.random() < 0.25:
             names = ["x", "y", "z", "i", "data[i]", "n", str(r.randint(-9, 9)), *self.counters]
-            return r.choice(names)
+            return r.choice(r.choices([names, self.coordinates], [3, 1])[0])
         a = self.value(depth - 1)
-        kind = r.randrange(12)
+        kind = r.randrange(13)
+        if kind == 12:
+            return f"(i * {r.choice(self.coordinates)} {r.choice('+-')} {a}) % 1009"
         if kind < 3:
             return f"({a} {r.choice('+-')} {self.value(depth - 1)})"
         if kind == 3:
@@ -322,7 +336,7 @@ class Program:
         self.budget -= 1
         kinds = ["assign"] * 4 + ["swap", "augment"]
         if self.budget > 0 and indent < 6:
-            kinds += ["if"] * 3 + ["for", "for", "while", "tuple"]
+            kinds += ["if"] * 3 + (["for", "for", "while", "tuple"] if self.has_loops else [])
         if loops:
             kinds += ["break", "continue"]
         kinds += ["return"]
@@ -463,7 +477,9 @@ class Program:
             self.put(1, "t = cuda.threadIdx.x")
             self.put(1, "cache[t] = 0")
             self.put(1, "cuda.syncthreads()")
-        self.put(1, "i = cuda.grid(1)")
+        self.put(1, f"{', '.join(['gx', 'gy', 'gz'][: self.dims])} = cuda.grid({self.dims})")
+        rows = ["gx", "gy * cuda.gridsize(2)[0]", "gz * cuda.gridsize(2)[0] * cuda.gridsize(2)[1]"]
+        self.put(1, f"i = {' + '.join(rows[: self.dims])}")
         self.put(1, "x, y, z, h = i % 5, data[i], 3, 1")
         if self.barriers:
             self.uniform(1, 2, False)
@@ -473,21 +489,32 @@ class Program:
         return "\n".join(self.lines) + "\n"
 
 
-def run_program(seed, barriers, block, meeting=None):
-    source = Program(seed, barriers, meeting).source()
+def run_program(seed, barriers, block, meeting=None, grid=2, apart=False):
+    dims = len(block) if isinstance(block, tuple) else 1
+    source = Program(seed, barriers, meeting, dims, apart).source()
     rng = np.random.default_rng(seed)
-    data = rng.integers(-20, 20, 2 * block)
-    out, expected = np.full((2, 2 * block), -1)
+    threads = int(np.prod(grid) * np.prod(block))
+    data = rng.integers(-20, 20, threads)
+    out, expected = np.full((2, threads), -1)
     n = int(rng.integers(0, 9))
-    load(source, cuda=simulator, np=np)["kernel"][2, block](data, n, expected)
-    load(source, cuda=cuda, np=np)["kernel"][2, block](data, n, out)
-    assert out.tolist() == expected.tolist(), f"seed {seed}\n{source}"
+    load(source, cuda=simulator, np=np)["kernel"][grid, block](data, n, expected)
+    load(source, cuda=cuda, np=np)["kernel"][grid, block](data, n, out)
+    assert out.tolist() == expected.tolist(), f"seed {seed}, {grid, block}\n{source}"
+
+
+LAUNCHES = [(4, 32), (2, 1), (5, 7), (3, 33), (1, 100), (40, 1), (2, 300), (1, 1024)]
+LAUNCHES += [((2, 3), (3, 5)), ((3, 1), (16, 2)), ((2, 2, 2), (2, 3, 1)), ((1, 1, 5), (4, 1, 2))]
+
+
+def run_anywhere(seed):
+    """In launches of all shapes, of threads that know their blocks, or only the grid."""
+    run_program(seed, False, LAUNCHES[seed % 12][1], None, LAUNCHES[seed % 12][0], seed % 5 > 1)
 
 
 @pytest.mark.parametrize("seeds", [range(k, k + 15) for k in range(0, 60, 15)], ids=str)
 def test_random_control_flow(seeds):
     for seed in seeds:
-        run_program(seed, False, (1, 7, 33)[seed % 3])
+        run_anywhere(seed)
 
 
 @pytest.mark.parametrize("seeds", [range(k, k + 10) for k in range(100, 140, 10)], ids=str)
@@ -542,7 +569,8 @@ def test_random_control_flow_with_warp_operations(meeting):
 @pytest.mark.exhaustive
 def test_much_random_control_flow():
     for seed in range(1000, 3000):
-        run_program(seed, seed % 2 == 0, (1, 7, 33)[seed % 3])
+        run_program(seed, True, (1, 7, 33)[seed % 3])
+        run_anywhere(seed)
 
 
 @pytest.mark.exhaustive

@@ -31,7 +31,8 @@ class Program:
         self.labels = 0
         self.budget = 40
         self.threads = threads
-        self.start = [0, 1, 2, 3, 4]  # tid, data, parameter, constants
+        # tid, data, parameter, constants, sizes of the block and the grid, block
+        self.start = [0, 1, 2, 3, 4, 5, 6, 7]
         self.body = self.region(0, list(self.start), [], None)
 
     def new(self):
@@ -106,9 +107,10 @@ class Program:
         self.emit(self.body)
         lines = "\n".join(self.out)
         return f"""kernel @k(%1000: ptr.global, %1001: ptr.global, %2: i32) file "" {{
-%1002: i32 = special ctaid.x
-%1003: i32 = const {self.threads}
-%1004: i32 = mul %1002, %1003
+%7: i32 = special ctaid.x
+%5: i32 = special ntid.x
+%6: i32 = special nctaid.x
+%1004: i32 = mul %7, %5
 %0: i32 = special tid.x
 %1005: i32 = add %1004, %0
 %1006: i64 = sext %1005
@@ -187,9 +189,18 @@ class Program:
 
     # ---- run for one thread ----
 
-    def run(self, tid, data, parameter):
+    def run(self, block, tid, blocks, data, parameter):
         self.memory = 0
-        self.env = {0: tid, 1: data, 2: parameter, 3: 3, 4: -1}
+        self.env = {
+            0: tid,
+            1: data,
+            2: parameter,
+            3: 3,
+            4: -1,
+            5: self.threads,
+            6: blocks,
+            7: block,
+        }
         end = self.run_region(self.body)
         return end[1], self.memory
 
@@ -248,7 +259,7 @@ def test_random_programs(seed, threads, optimize):
     blocks = 2
     data = np.random.default_rng(seed).integers(-4, 5, threads * blocks).astype(np.int32)
     parameter = seed % 5 - 2
-    want = [program.run(i % threads, int(x), parameter) for i, x in enumerate(data)]
+    want = [program.run(*divmod(i, threads), blocks, int(x), parameter) for i, x in enumerate(data)]
     for options in ({}, {"isa": "generic"}, {"max_budget": 2}):
         out, memory = data.copy(), np.zeros_like(data)
         args = [out, memory, parameter]

@@ -100,6 +100,34 @@ def test_coordinates_and_sizes(block, shape):
     assert tuple(sizes) == (*(g * b for g, b in zip(grid, block)), block[0], block[1], grid[2])
 
 
+@cuda.jit
+def products(out):
+    x, y, z = cuda.grid(3)
+    bx, gx = cuda.blockDim.x, cuda.gridDim.x
+    if x < out.shape[3] and y < out.shape[2] and z < out.shape[1]:
+        out[0, z, y, x] = x * bx + y * cuda.blockDim.y
+        out[1, z, y, x] = np.int32(x) * np.int32(bx - 1) * cuda.gridDim.y
+        out[2, z, y, x] = (x * gx - z * cuda.gridsize(1)) % 1000
+        for k in range(bx):
+            out[3, z, y, x] += x * bx + k
+
+
+@pytest.mark.parametrize("block", BLOCKS)
+@pytest.mark.parametrize("grid", [(1, 1, 1), (4, 1, 1), (3, 5, 2), (70, 1, 3)])
+def test_products_with_sizes(grid, block):
+    out = np.zeros((4, 2, 4, 200), np.int64)
+    products[grid, block](out)
+    ends = [min(g * b, n) for g, b, n in zip(grid, block, out.shape[:0:-1])]
+    z, y, x = np.indices(ends[::-1])
+    bx, gx = block[0], grid[0]
+    want = np.zeros_like(out)
+    want[0, : ends[2], : ends[1], : ends[0]] = x * bx + y * block[1]
+    want[1, : ends[2], : ends[1], : ends[0]] = x * (bx - 1) * grid[1]
+    want[2, : ends[2], : ends[1], : ends[0]] = (x * gx - z * gx * bx) % 1000
+    want[3, : ends[2], : ends[1], : ends[0]] = x * bx * bx + bx * (bx - 1) // 2
+    assert (out == want).all()
+
+
 def test_arrays_too_long_to_index_are_refused():
     out, byte = np.zeros((1, 1, 1)), np.zeros(1, np.int8)
     for longest in (2**62, 2**63 - 1):

@@ -95,7 +95,7 @@ static bool keep_all(vm_code *c, const ir_func *f) {
 }
 
 static simt_status build(vm_plan *p, vm_code *c) {
-    SIMT_TRY(ir_find_shapes(p->f, p->box, p->small_grid, p->mem, &p->shapes));
+    SIMT_TRY(ir_find_shapes(p->f, p->box, p->block, p->small_grid, p->mem, &p->shapes));
     if (!vm_plan_scan(p))
         return status_fail(SIMT_ERR_MEMORY, "no memory to compile kernel %s", p->f->name);
     SIMT_TRY(vm_plan_gangs(p));
