@@ -2,9 +2,10 @@
 
 Two ways to an epoch: when dataset and sampler can give whole batches (``_simt_batch``,
 ``_simt_indices``) the order stays a tensor and each batch is a few calls into C; otherwise samples
-are
-fetched one by one and collated, in this process or in workers, as in PyTorch.
+are fetched one by one and collated, in this process or in workers, as in PyTorch.
 """
+
+from itertools import chain, islice
 
 from simt import torch
 
@@ -93,10 +94,8 @@ class DataLoader:
     """Batches of a dataset.
 
     Args: as torch.utils.data.DataLoader. num_workers > 0 starts processes (fork) that run the
-    dataset's
-    Python; datasets that are read in C (MNIST with known transforms, TensorDataset) need none and
-    use none.
-    pin_memory, prefetch_factor and persistent_workers are accepted and change nothing but speed.
+    dataset's Python; datasets that are read in C (MNIST with known transforms, TensorDataset) need
+    none and use none. pin_memory is accepted and changes nothing.
 
     Raises:
         ValueError: options that exclude each other, or a value out of range (PyTorch's texts).
@@ -141,6 +140,8 @@ class DataLoader:
             )
         if persistent_workers and num_workers == 0:
             raise ValueError("persistent_workers option needs num_workers > 0")
+        if multiprocessing_context is not None:
+            _check_context(multiprocessing_context, num_workers)
         self.dataset = dataset
         self.num_workers = num_workers
         self.prefetch_factor = 2 if prefetch_factor is None and num_workers else prefetch_factor
@@ -149,6 +150,7 @@ class DataLoader:
         self.worker_init_fn = worker_init_fn
         self.multiprocessing_context = multiprocessing_context
         self.persistent_workers = persistent_workers
+        self._iterator = None  # of persistent workers
         self.generator = generator
         self._iterable = isinstance(dataset, IterableDataset)
         if self._iterable:
@@ -212,11 +214,24 @@ class DataLoader:
         fast = self._whole_batches()
         if fast is not None:
             return fast
-        if self.num_workers > 0:
-            from .workers import iterate_in_workers
+        if self.num_workers == 0:
+            return _Iterator(self)
+        from .workers import WorkersIterator
 
-            return iterate_in_workers(self)
-        return self._iterate_here()
+        if self._iterator is not None and self._iterator.alive():
+            self._iterator.begin(self)
+            return self._iterator
+        iterator = WorkersIterator(self)
+        if self.persistent_workers:
+            self._iterator = iterator
+        return iterator
+
+    def __getstate__(self):
+        return {**self.__dict__, "_iterator": None}
+
+    def _requests(self):
+        """What is asked for, batch by batch: indices, one index, or None of an iterable dataset."""
+        return self.batch_sampler if self._auto_collation else self.sampler
 
     def _whole_batches(self):
         """An iterator that runs no Python per sample, or None."""
@@ -236,35 +251,95 @@ class DataLoader:
         for start in range(0, last + 1, size):
             yield batch_of(order[start : start + size])
 
-    def _iterate_here(self):
-        if self._iterable:
-            yield from fetch_stream(self, iter(self.dataset))
-        elif not self._auto_collation:
-            for index in self.sampler:
-                yield self.collate_fn(self.dataset[index])
-        else:
-            for indices in self.batch_sampler:
-                yield fetch(self, indices)
+
+class Recipe:
+    """What of a loader makes a batch of a request; workers get it, not the loader."""
+
+    def __init__(self, loader):
+        self.dataset = loader.dataset
+        self.iterable = loader._iterable
+        self.batched = loader._auto_collation
+        self.batch_size = loader.batch_size
+        self.drop_last = loader.drop_last
+        self.collate_fn = loader.collate_fn
+        self.num_workers = loader.num_workers
+        self.worker_init_fn = loader.worker_init_fn
 
 
-def fetch(loader, indices):
-    """The collated samples of a list of indices."""
-    many = getattr(loader.dataset, "__getitems__", None)
-    samples = many(indices) if many is not None else [loader.dataset[i] for i in indices]
-    return loader.collate_fn(samples)
+class END:
+    """Instead of a batch: an iterable dataset has ended."""
 
 
-def fetch_stream(loader, stream):
-    """Batches of an iterable dataset's stream."""
-    if loader.batch_size is None:
+def fetcher(recipe):
+    """The function from requests to batches."""
+    dataset, collate, size = recipe.dataset, recipe.collate_fn, recipe.batch_size
+    many = getattr(dataset, "__getitems__", None)
+    stream = chain(dataset) if recipe.iterable else None  # ended once, ended for good
+
+    def next_sample(_):
         for sample in stream:
-            yield loader.collate_fn(sample)
-        return
-    batch = []
-    for sample in stream:
-        batch.append(sample)
-        if len(batch) == loader.batch_size:
-            yield loader.collate_fn(batch)
-            batch = []
-    if batch and not loader.drop_last:
-        yield loader.collate_fn(batch)
+            return collate(sample)
+        return END
+
+    def next_samples(_):
+        samples = list(islice(stream, size))
+        if not samples or (recipe.drop_last and len(samples) < size):
+            return END
+        return collate(samples)
+
+    def one(index):
+        return collate(dataset[index])
+
+    def several(indices):
+        return collate(many(indices) if many is not None else [dataset[i] for i in indices])
+
+    if recipe.iterable:
+        return next_samples if recipe.batched else next_sample
+    return several if recipe.batched else one
+
+
+class _Iterator:
+    """The batches of a loader, computed here; the next can be asked for after an exception."""
+
+    def __init__(self, loader):
+        self._source = loader._requests()
+        self._requests = iter(self._source)
+        self._fetch = fetcher(Recipe(loader))
+
+    def __iter__(self):
+        return self
+
+    def __len__(self):
+        return len(self._source)
+
+    def __next__(self):
+        request = next(self._requests)
+        try:
+            batch = self._fetch(request)
+        except StopIteration as error:  # would end the loop without a word
+            raise RuntimeError("the dataset raised StopIteration") from error
+        if batch is END:
+            raise StopIteration
+        return batch
+
+
+def _check_context(context, num_workers):
+    import multiprocessing
+
+    if num_workers == 0:
+        raise ValueError(
+            "multiprocessing_context can only be used with multi-process loading (num_workers > "
+            f"0), but got num_workers={num_workers}"
+        )
+    if isinstance(context, str):
+        methods = multiprocessing.get_all_start_methods()
+        if context not in methods:
+            raise ValueError(
+                "multiprocessing_context option should specify a valid start method in "
+                f"{methods!r}, but got multiprocessing_context={context!r}"
+            )
+    elif not isinstance(context, multiprocessing.context.BaseContext):
+        raise TypeError(
+            "multiprocessing_context option should be a valid context object or a string "
+            f"specifying the start method, but got multiprocessing_context={context}"
+        )
