@@ -117,6 +117,7 @@ void kernel_raise_fault(const py_kernel *k, const code *c, const kernel_names *n
                          : f->kind == PY_FAULT_ASSERT   ? PyExc_AssertionError
                          : f->kind == PY_FAULT_DIVISION ? PyExc_ZeroDivisionError
                          : f->kind == PY_FAULT_NONE     ? PyExc_TypeError
+                         : f->kind == PY_FAULT_VALUE    ? PyExc_ValueError
                                                         : f->handle;
         raise_class(type, whole);
     }

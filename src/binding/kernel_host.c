@@ -574,11 +574,25 @@ static simt_status host_function(void *context, const py_entity *of, const py_fu
                             : status_fail(SIMT_ERR_TYPING, "'%s' is not a function", of->name);
 }
 
+/* Functions of kernels that are written in Python: simt.numba.cuda._library. */
+static simt_status host_library(void *context, const char *name, py_entity *out) {
+    memset(out, 0, sizeof *out);
+    out->kind = PY_ENTITY_OBJECT;
+    PyObject *module = PyImport_ImportModule("simt.numba.cuda._library");
+    PyObject *table = module ? PyObject_GetAttrString(module, "FUNCTIONS") : NULL;
+    PyObject *function = table ? PyDict_GetItemString(table, name) : NULL;
+    bool ok = table && (!function || as_function(function, context, out) >= 0);
+    Py_XDECREF(table);
+    Py_XDECREF(module);
+    return ok ? SIMT_OK : status_of_exception();
+}
+
 void kernel_host_init(kernel_host *h) {
     *h = (kernel_host){.pub = {.context = h,
                                .lookup = host_lookup,
                                .attribute = host_attribute,
-                               .function = host_function}};
+                               .function = host_function,
+                               .library = host_library}};
     arena_init(&h->mem);
 }
 

@@ -120,14 +120,14 @@ def console_input(a):
     a[0] = input()
 
 
-@refused("numpy.zeros is not in simt's kernels: use cuda.local.array", "np.zeros")
+@refused("numpy.eye is not in simt's kernels: use cuda.local.array", "np.eye")
 def array_made(a):
-    a[0] = np.zeros(3)[0]
+    a[0] = np.eye(3)[0]
 
 
-@refused("sum is not in simt's kernels: write a for loop", "sum(a)")
+@refused("sorted is not in simt's kernels: write a for loop", "sorted(a)")
 def summed(a):
-    a[0] = sum(a)
+    a[0] = sorted(a)
 
 
 @refused("'simt.numba.cuda.synchronize' .a function for the host: call it outside", "cuda.sync")
@@ -299,9 +299,9 @@ def whole_array(a):
     a[0] = b[0]
 
 
-@refused("has no attribute 'sum' in a kernel", "a.sum")
+@refused("has no attribute 'cumsum' in a kernel", "a.cumsum")
 def array_method(a):
-    a[0] = a.sum()
+    a[0] = a.cumsum()
 
 
 @refused("3 values for 2 names", "x, y")

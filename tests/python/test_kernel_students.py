@@ -54,11 +54,11 @@ GLOBALS = {
 
 # The body of kernel(a, m), then the text under the caret and the message's beginning.
 REFUSED = r"""
-a[0] = np.zeros(3)
--> np.zeros(3) | numpy.zeros is not in simt's kernels: use cuda.local.array or cuda.shared.array, or
+a[0] = np.eye(3)
+-> np.eye(3) | numpy.eye is not in simt's kernels: use cuda.local.array or cuda.shared.array, or
 
-a[0] = a.mean()
--> a.mean() | array(float32, 1d, C) has no attribute 'mean' in a kernel: write a for loop
+a[0] = a.cumsum()
+-> a.cumsum() | array(float32, 1d, C) has no attribute 'cumsum' in a kernel: write a for loop
 
 a[0] = sum(a[i] for i in range(3))
 -> (a[i] for i in range(3)) | a generator expression is not possible in a kernel: write a for loop
@@ -150,14 +150,14 @@ a += 1
 c = m @ m
 -> m @ m | no operator @ for array(float32, 2d, C) and array(float32, 2d, C): a kernel works on elem
 
-a.fill(0)
--> a.fill(0) | array(float32, 1d, C) has no attribute 'fill' in a kernel: write a for loop
+a.sort()
+-> a.sort() | array(float32, 1d, C) has no attribute 'sort' in a kernel: write a for loop
 
 b = a.copy()
 -> a.copy() | array(float32, 1d, C) has no attribute 'copy' in a kernel: use cuda.local.array or cud
 
-b = a.reshape(2, 4)
--> a.reshape(2, 4) | array(float32, 1d, C) has no attribute 'reshape' in a kernel: do it before the
+b = a.flatten()
+-> a.flatten() | array(float32, 1d, C) has no attribute 'flatten' in a kernel: do it before the
 
 b = a.astype(np.int32)
 -> a.astype(np.int32) | array(float32, 1d, C) has no attribute 'astype' in a kernel: do it before th

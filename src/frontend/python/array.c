@@ -67,6 +67,21 @@ static py_val transposed(py_ctx *c, const py_val *of) {
         py_array_ptr(of), sizes, strides, o);
 }
 
+/* a.real, a.imag of complex numbers: an array of their parts. */
+static py_val part_of(py_ctx *c, const py_val *of, bool imaginary) {
+    const py_type *t = of->type;
+    py_scalar part = py_scalar_part(t->scalar);
+    ir_value *sizes[PY_MAX_NDIM], *strides[PY_MAX_NDIM], *ptr = py_array_ptr(of);
+    for (int i = 0; i < t->ndim; i++) {
+        sizes[i] = py_array_size(of, i);
+        strides[i] = py_array_stride(of, i);
+    }
+    if (imaginary)
+        ptr = py_emit_ptradd(c, ptr, py_emit_int(c, IR_I64, (int64_t)py_scalar_bytes(part)));
+    const py_type *type = py_type_array(c, part, NULL, t->ndim, 'A', t->space, t->readonly);
+    return py_array_val(c, type, ptr, sizes, strides, of->origin);
+}
+
 bool py_array_attribute(py_ctx *c, const py_node *at, const py_val *of, const char *name,
                         py_val *out, bool *found) {
     *found = true;
@@ -90,6 +105,12 @@ bool py_array_attribute(py_ctx *c, const py_node *at, const py_val *of, const ch
         *e = (py_entity){
             .kind = PY_ENTITY_TYPE, .type = of->type->scalar, .record = of->type->record};
         *out = py_val_entity(c, e);
+    } else if (py_scalar_is_complex(of->type->scalar) && strcmp(name, "real") == 0) {
+        *out = part_of(c, of, false);
+    } else if (py_scalar_is_complex(of->type->scalar) && strcmp(name, "imag") == 0) {
+        *out = part_of(c, of, true);
+    } else if (py_scalar_is_float(of->type->scalar) && strcmp(name, "real") == 0) {
+        *out = *of;
     } else if (of->type->record != NULL) {
         return py_array_field(c, at, of, name, out);
     } else {

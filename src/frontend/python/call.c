@@ -5,7 +5,7 @@
 
 /* ---- calls ---- */
 
-static bool evaluate_arguments(py_ctx *c, const py_node *n, py_call *x, bool or_none) {
+bool py_call_arguments(py_ctx *c, const py_node *n, py_call *x, bool or_none) {
     if (!py_expr_list(c, &n->list, or_none, &x->args, &x->nargs)) return false;
     x->keywords = PY_NEW(c, const char *, n->list2.count + 1);
     for (uint32_t i = 0; i < n->list2.count; i++) {
@@ -109,40 +109,82 @@ static bool call_type(py_ctx *c, const py_node *n, const py_entity *e, py_call *
     return py_to_scalar(c, n, &x->args[0], to, out);
 }
 
+bool py_call_library(py_ctx *c, const char *name, py_call *x, py_val *out, bool *found) {
+    py_entity *e = PY_NEW(c, py_entity, 1);
+    simt_status status = c->host->library(c->host->context, name, e);
+    if (status != SIMT_OK) return py_pass_failure(c, x->node, status);
+    *found = e->kind == PY_ENTITY_FUNCTION;
+    return !*found || call_function(c, x->node, e, x, out);
+}
+
+static bool call_unknown(py_ctx *c, const py_node *n, const py_entity *e, py_call *x, py_val *out) {
+    bool found;
+    if (!py_call_library(c, e->name, x, out, &found)) return false;
+    return found || py_fail_unknown(c, n, e->name);
+}
+
+/* numpy.add(a, b, out) of arrays: the function of each element. */
+typedef struct elementwise {
+    const py_intrinsic *run;
+    const py_call *call;
+} elementwise;
+
+static bool element_result(py_ctx *c, const py_node *at, const void *source, py_val *index,
+                           int ndim, py_val *out) {
+    const elementwise *e = source;
+    py_call x = *e->call;
+    x.args = PY_NEW(c, py_val, e->run->elements + 2); /* one more: some functions add an argument */
+    x.nargs = e->run->elements;
+    x.nkeywords = 0;
+    for (uint32_t i = 0; i < e->run->elements; i++)
+        if (!py_item_of_value(c, at, &e->call->args[i], index, ndim, &x.args[i])) return false;
+    return e->run->run(c, &x, out);
+}
+
+/* Is this a call with arrays, the last one for the result? */
+static bool is_elementwise(const py_intrinsic *i, const py_call *x) {
+    uint32_t all = x->nargs + x->nkeywords;
+    bool named = x->nkeywords == 1 && strcmp(x->keywords[0], "out") == 0;
+    return i->elements > 0 && all == i->elements + 1u && (x->nkeywords == 0 || named) &&
+           x->args[all - 1].type->kind == TY_ARRAY;
+}
+
+static bool call_elementwise(py_ctx *c, const py_node *n, const py_intrinsic *i, py_call *x,
+                             py_val *out) {
+    elementwise e = {.run = i, .call = x};
+    *out = x->args[i->elements];
+    for (uint32_t k = 0; k < i->elements; k++)
+        if (x->args[k].type->kind == TY_ARRAY && x->args[k].type->ndim > out->type->ndim)
+            return py_fail(c, n, "%s: an array of %u dimensions into one of %u", x->name,
+                           x->args[k].type->ndim, out->type->ndim);
+    return py_fill_array(c, n, out, element_result, &e);
+}
+
 static bool call_intrinsic(py_ctx *c, const py_node *n, const py_entity *e, py_call *x,
                            py_val *out) {
     const py_intrinsic *i = py_find_intrinsic(e->name);
-    if (i == NULL) return py_fail_unknown(c, n, e->name);
+    if (i == NULL) return call_unknown(c, n, e, x, out);
     if (i->value) return py_fail(c, n, "%s is a value: leave out the ()", e->name);
     x->extra = i->extra;
     x->name = e->name;
+    if (is_elementwise(i, x)) return call_elementwise(c, n, i, x, out);
     return i->run(c, x, out);
 }
 
-/* z.conjugate(), the one method of numbers. */
-static bool conjugate(py_ctx *c, const py_node *n, py_val *out, bool *found) {
-    const py_node *method = n->a;
-    *found = false;
-    if (method->kind != PY_ATTRIBUTE || strcmp(method->name, "conjugate") != 0) return true;
-    if (n->list.count > 0 || n->list2.count > 0) return true;
-    if (!py_expr(c, method->a, out)) return false;
-    py_scalar s = py_scalar_of(out);
-    *found = s != PY_S_NONE;
-    if (py_scalar_is_complex(s))
-        *out = py_val_complex(c, s, py_slot(out, 0), py_emit_unary(c, IR_FNEG, py_slot(out, 1)));
-    return true;
-}
-
 bool py_call_expr(py_ctx *c, const py_node *n, py_val *out) {
-    py_val f;
+    py_val f, of;
     py_call x = {.node = n};
-    bool found;
-    if (!conjugate(c, n, out, &found)) return false;
-    if (found) return true;
-    if (!py_expr(c, n->a, &f)) return false;
+    if (n->a->kind == PY_ATTRIBUTE) {
+        bool found = false;
+        if (!py_expr(c, n->a->a, &of) || !py_call_method(c, n, &of, out, &found)) return false;
+        if (found) return true;
+        if (!py_get_attribute(c, n->a, &of, &f)) return false;
+    } else if (!py_expr(c, n->a, &f)) {
+        return false;
+    }
     if (f.type->kind != TY_ENTITY) return py_fail_call(c, n, &f);
     const py_entity *e = f.type->entity;
-    if (!evaluate_arguments(c, n, &x, e->kind == PY_ENTITY_FUNCTION)) return false;
+    if (!py_call_arguments(c, n, &x, e->kind == PY_ENTITY_FUNCTION)) return false;
     switch (e->kind) {
     case PY_ENTITY_INTRINSIC: return call_intrinsic(c, n, e, &x, out);
     case PY_ENTITY_FUNCTION: return call_function(c, n, e, &x, out);

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MOST_CALLS = 60 };
+enum { MOST_CALLS = 60, MOST_OF_ONE = 16 };
 
 /* ---- memory and errors ---- */
 
@@ -148,13 +148,17 @@ static bool is_same(const py_val *a, const py_val *b) {
     return true;
 }
 
+static bool has_arguments(const py_frame *f, const py_function *fn, const py_val *args,
+                          uint32_t nargs) {
+    bool same = f->fn == fn && f->nargs == nargs;
+    for (uint32_t i = 0; i < nargs && same; i++) same = is_same(&f->arguments[i], &args[i]);
+    return same;
+}
+
 static py_frame *find_frame(py_ctx *c, const py_function *fn, const py_val *args, uint32_t nargs) {
-    for (py_frame *f = c->frames; f != NULL; f = f->next) {
-        bool same = f->fn == fn && f->nargs == nargs;
-        for (uint32_t i = 0; i < nargs && same; i++) same = is_same(&f->arguments[i], &args[i]);
-        if (same) return f;
-    }
-    return NULL;
+    py_frame *f = c->frames;
+    while (f != NULL && !has_arguments(f, fn, args, nargs)) f = f->next;
+    return f;
 }
 
 bool py_return_value(py_ctx *c, const py_node *at, const py_val *v) {
@@ -219,10 +223,15 @@ static bool type_frame(py_ctx *c, const py_val *args) {
     return true;
 }
 
-static bool in_call(py_ctx *c, const py_function *fn, int *depth) {
+/* Does fn call itself without an end? With other types or constants each call is a function of its own, of
+ * which there may be a few. */
+static bool is_recursion(py_ctx *c, const py_function *fn, const py_val *args, uint32_t nargs,
+                         int *depth) {
+    int own = 0;
     *depth = 0;
     for (py_frame *f = c->frame; f != NULL; f = f->caller) {
-        if (f->fn == fn) return true;
+        own += f->fn == fn;
+        if (own > MOST_OF_ONE || has_arguments(f, fn, args, nargs)) return true;
         ++*depth;
     }
     return false;
@@ -231,7 +240,7 @@ static bool in_call(py_ctx *c, const py_function *fn, int *depth) {
 bool py_call_function(py_ctx *c, const py_node *at, const py_function *fn, py_val *args,
                       uint32_t nargs, py_val *out) {
     int depth;
-    if (in_call(c, fn, &depth))
+    if (is_recursion(c, fn, args, nargs, &depth))
         return py_fail(c, at, "%s calls itself: recursion is not possible in a kernel; use a loop",
                        fn->name);
     if (depth > MOST_CALLS) return py_fail(c, at, "calls are nested too deeply");

@@ -148,6 +148,9 @@ typedef struct py_host {
     simt_status (*attribute)(void *context, const py_entity *of, const char *name, py_entity *out);
     /* The tree of a FUNCTION entity; the same pointer for the same function (it is a key). */
     simt_status (*function)(void *context, const py_entity *of, const py_function **out);
+    /* What stands for a function that is written in Python for kernels: "numpy.sum", "array.sum" (a
+     * method: the array comes first). A FUNCTION, or kind OBJECT where there is none. */
+    simt_status (*library)(void *context, const char *name, py_entity *out);
 } py_host;
 
 /* ---- the result ---- */
@@ -158,7 +161,8 @@ typedef enum py_fault_kind {
     PY_FAULT_RAISE, /* handle, text: message or "" */
     PY_FAULT_ASSERT,
     PY_FAULT_DIVISION, /* by zero */
-    PY_FAULT_NONE      /* None where a value is needed; text: the message */
+    PY_FAULT_NONE,     /* None where a value is needed; text: the message */
+    PY_FAULT_VALUE     /* sizes that do not fit; text: the message */
 } py_fault_kind;
 typedef struct py_fault {
     uint8_t kind;

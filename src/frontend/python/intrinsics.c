@@ -5,8 +5,12 @@
 #include <strings.h>
 
 static const py_intrinsic table[] = {
-#define CALL(name, function, extra)  {name, function, extra, false, sizeof(name) - 1},
-#define VALUE(name, function, extra) {name, function, extra, true, sizeof(name) - 1},
+#define ROW(name, function, extra, value, elementwise) \
+    {name, function, extra, value, elementwise, sizeof(name) - 1},
+#define CALL(name, function, extra)   ROW(name, function, extra, false, 0)
+#define UFUNC1(name, function, extra) ROW(name, function, extra, false, 1)
+#define UFUNC2(name, function, extra) ROW(name, function, extra, false, 2)
+#define VALUE(name, function, extra)  ROW(name, function, extra, true, 0)
 #include "frontend/python/intrinsics.def"
 #undef CALL
 #undef VALUE

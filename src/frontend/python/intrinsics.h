@@ -19,7 +19,11 @@ typedef enum py_atomic {
     PY_ATOMIC_EXCH
 } py_atomic;
 
+enum { PY_NEW_ZEROS, PY_NEW_ONES, PY_NEW_EMPTY, PY_NEW_FULL };
 enum { PY_TEST_NAN, PY_TEST_INF, PY_TEST_FINITE };
+
+/* A dtype given to a function. */
+bool py_type_argument(py_ctx *c, py_call *x, const py_val *v, py_entity *out);
 
 #define CALL(name, function, extra)  bool function(py_ctx *c, py_call *x, py_val *out);
 #define VALUE(name, function, extra) bool function(py_ctx *c, py_call *x, py_val *out);

@@ -17,17 +17,6 @@ bool cuda_warpsize(py_ctx *c, py_call *x, py_val *out) {
     return true;
 }
 
-/* The number of a scalar's type: how vectorize learns what a function gives. */
-bool cuda_scalar_number(py_ctx *c, py_call *x, py_val *out) {
-    if (!py_check_arguments(c, x, 1, 1, "")) return false;
-    py_scalar s = py_scalar_of(&x->args[0]);
-    if (s == PY_S_NONE)
-        return py_fail(c, x->node, "a function of vectorize gives one number, not %s",
-                       py_type_text(c, x->args[0].type));
-    *out = py_val_int(c, s);
-    return true;
-}
-
 static ir_value *wide(py_ctx *c, ir_special s) {
     return py_emit_cast(c, IR_SEXT, IR_I64, py_emit_special(c, s));
 }
@@ -59,7 +48,7 @@ bool cuda_grid(py_ctx *c, py_call *x, py_val *out) {
 
 /* ---- memory ---- */
 
-static bool type_argument(py_ctx *c, py_call *x, const py_val *v, py_entity *out) {
+bool py_type_argument(py_ctx *c, py_call *x, const py_val *v, py_entity *out) {
     if (v->type->kind == TY_ENTITY && v->type->entity->kind == PY_ENTITY_TYPE) {
         *out = *v->type->entity;
         return true;
@@ -81,7 +70,7 @@ bool cuda_array(py_ctx *c, py_call *x, py_val *out) {
     py_val *shape = py_argument(x, 0, "shape"), *dt = py_argument(x, 1, "dtype");
     if (shape == NULL || dt == NULL)
         return py_fail(c, x->node, "%s takes a shape and a dtype", x->name);
-    return type_argument(c, x, dt, &type) &&
+    return py_type_argument(c, x, dt, &type) &&
            py_array_alloc(c, x->node, shape, &type, (ir_type)x->extra, out);
 }
 
@@ -91,6 +80,24 @@ bool cuda_const_array(py_ctx *c, py_call *x, py_val *out) {
     if (out->type->kind != TY_ARRAY || !out->type->readonly)
         return py_fail(c, x->node, "%s takes a NumPy array of the module or closure", x->name);
     return true;
+}
+
+/* ldcg(array, index), stcg(array, index, value) and their kin: the hint changes no value. */
+static bool check_hinted(py_ctx *c, const py_call *x) {
+    return x->args[0].type->kind == TY_ARRAY ||
+           py_fail(c, x->node, "%s takes an array first, not %s", x->name,
+                   py_type_text(c, x->args[0].type));
+}
+
+bool cuda_load(py_ctx *c, py_call *x, py_val *out) {
+    return py_check_arguments(c, x, 2, 2, "") && check_hinted(c, x) &&
+           py_get_item(c, x->node, &x->args[0], &x->args[1], out);
+}
+
+bool cuda_store(py_ctx *c, py_call *x, py_val *out) {
+    *out = py_val_none();
+    return py_check_arguments(c, x, 3, 3, "") && check_hinted(c, x) &&
+           py_set_item(c, x->node, &x->args[0], &x->args[1], &x->args[2]);
 }
 
 /* ---- barriers and fences ---- */

@@ -229,3 +229,42 @@ bool numpy_logaddexp(py_ctx *c, py_call *x, py_val *out) { /* max + log1p(exp(-|
         py_val_scalar(c, s, py_emit_binary(c, IR_FADD, most, py_emit_select(c, same, log2, more)));
     return true;
 }
+
+/* ---- new arrays ---- */
+
+/* A new array is a local array, and there is one of it: a loop's next round would take the last round's. */
+static bool in_loop(const py_ctx *c) {
+    for (const py_frame *f = c->frame; f != NULL; f = f->caller)
+        if (f->loop != NULL) return true;
+    return false;
+}
+
+bool numpy_new_array(py_ctx *c, py_call *x, py_val *out) {
+    bool full = x->extra == PY_NEW_FULL;
+    py_entity type = {.kind = PY_ENTITY_TYPE, .type = PY_S_F64};
+    if (!py_check_arguments(c, x, full ? 2 : 1, full ? 3 : 2,
+                            full ? "shape, fill_value, dtype" : "shape, dtype"))
+        return false;
+    py_val *shape = py_argument(x, 0, "shape"), *dt = py_argument(x, full ? 2 : 1, "dtype");
+    py_val *value = full ? py_argument(x, 1, "fill_value") : NULL;
+    py_val fill = py_val_int(c, x->extra == PY_NEW_ONES);
+    if (shape == NULL || (full && value == NULL))
+        return py_fail(c, x->node, "%s takes a shape%s", x->name, full ? " and a value" : "");
+    if (in_loop(c))
+        return py_fail(c, x->node,
+                       "%s in a loop is not in simt's kernels: make the array before the loop, and "
+                       "write a[:] = 0 in it",
+                       x->name);
+    if (full) {
+        fill = *value;
+        type.type = py_scalar_of(value);
+        if (type.type == PY_S_NONE)
+            return py_fail(c, x->node, "%s: the value must be a number, not %s", x->name,
+                           py_type_text(c, value->type));
+    }
+    if (dt != NULL && !py_type_argument(c, x, dt, &type)) return false;
+    if (type.record != NULL)
+        return py_fail(c, x->node, "%s of records: use cuda.local.array(shape, dtype)", x->name);
+    return py_array_alloc(c, x->node, shape, &type, IR_PTR_LOCAL, out) &&
+           (x->extra == PY_NEW_EMPTY || py_fill_array(c, x->node, out, py_item_of_value, &fill));
+}

@@ -101,6 +101,10 @@ static bool entity_attribute(py_ctx *c, const py_node *n, const py_entity *of, p
             return py_entity_value(c, n, e, out);
         }
     }
+    if (of->kind == PY_ENTITY_TYPE && strcmp(n->name, "type") == 0) { /* a.dtype.type */
+        *e = *of;
+        return py_entity_value(c, n, e, out);
+    }
     if (of->kind != PY_ENTITY_MODULE && of->kind != PY_ENTITY_INTRINSIC &&
         of->kind != PY_ENTITY_OBJECT)
         return py_fail(c, n, "%s has no attribute '%s' in a kernel",

@@ -116,7 +116,7 @@ static void take(py_ctx *c, const py_val *r, py_val *array, py_val *index) {
     *index = py_val_tuple(c, parts, r->type->ndim);
 }
 
-static const py_field *find_field(const py_record *r, const char *name) {
+const py_field *py_record_field(const py_record *r, const char *name) {
     for (uint32_t i = 0; i < r->count; i++)
         if (strcmp(r->fields[i].name, name) == 0) return &r->fields[i];
     return NULL;
@@ -124,7 +124,7 @@ static const py_field *find_field(const py_record *r, const char *name) {
 
 bool py_array_field(py_ctx *c, const py_node *at, const py_val *of, const char *name, py_val *out) {
     const py_type *t = of->type;
-    const py_field *f = find_field(t->record, name);
+    const py_field *f = py_record_field(t->record, name);
     ir_value *sizes[2 * PY_MAX_NDIM], *strides[2 * PY_MAX_NDIM];
     if (f == NULL) return py_fail(c, at, "%s has no field '%s'", py_type_text(c, t), name);
     if (t->ndim + f->ndim > PY_MAX_NDIM)

@@ -378,27 +378,33 @@ bool py_get_item(py_ctx *c, const py_node *at, const py_val *of, const py_val *i
 
 /* ---- assignment ---- */
 
-/* view[...] = value, one loop per axis; value: a scalar (converted) or an array of as many dimensions, or fewer */
-static bool fill_view(py_ctx *c, const py_node *at, const py_val *of, const py_val *value,
-                      py_val *index, int axis) {
+bool py_item_of_value(py_ctx *c, const py_node *at, const void *of, py_val *index, int ndim,
+                      py_val *out) {
+    const py_val *value = of;
+    *out = *value;
+    if (value->type->kind != TY_ARRAY) return true;
+    py_val key = py_val_tuple(c, index + (ndim - value->type->ndim), value->type->ndim);
+    return py_get_item(c, at, value, &key, out);
+}
+
+/* view[...] = item(source), one loop per axis */
+static bool fill_view(py_ctx *c, const py_node *at, const py_val *of, py_item item,
+                      const void *source, py_val *index, int axis) {
     int ndim = of->type->ndim;
     if (axis == ndim) {
-        py_val item = *value, element;
-        if (value->type->kind == TY_ARRAY) {
-            py_val key = py_val_tuple(c, index + (ndim - value->type->ndim), value->type->ndim);
-            if (!py_get_item(c, at, value, &key, &item)) return false;
-        }
+        py_val value, element;
+        if (!item(c, at, source, index, ndim, &value)) return false;
         if (of->type->record != NULL) {
             py_val r = py_val_record(c, of, index, (uint32_t)ndim);
-            return py_record_assign(c, at, &r, &item);
+            return py_record_assign(c, at, &r, &value);
         }
-        if (!py_to_scalar(c, at, &item, of->type->scalar, &element)) return false;
+        if (!py_to_scalar(c, at, &value, of->type->scalar, &element)) return false;
         if (c->emit) access(c, at, of, index, (uint32_t)ndim, element.v, NULL);
         return true;
     }
     if (!c->emit) {
         index[axis] = py_val_scalar(c, PY_S_I64, NULL);
-        return fill_view(c, at, of, value, index, axis + 1);
+        return fill_view(c, at, of, item, source, index, axis + 1);
     }
     ir_value *zero = py_emit_zero(c, IR_I64);
     ir_inst *loop = ir_loop(&c->b, &zero, 1, NULL, 0);
@@ -411,11 +417,17 @@ static bool fill_view(py_ctx *c, const py_node *at, const py_val *of, const py_v
     py_end_if(c, &test, NULL, 0, NULL);
     index[axis] = py_val_scalar(c, PY_S_I64, i);
     index[axis].nonneg = true;
-    if (!fill_view(c, at, of, value, index, axis + 1)) return false;
+    if (!fill_view(c, at, of, item, source, index, axis + 1)) return false;
     ir_value *next = py_emit_binary(c, IR_ADD, i, py_emit_int(c, IR_I64, 1));
     ir_continue(&c->b, loop, &next, 1);
     c->b.at = after;
     return true;
+}
+
+bool py_fill_array(py_ctx *c, const py_node *at, const py_val *of, py_item item,
+                   const void *source) {
+    py_val index[PY_MAX_NDIM];
+    return may_write(c, at, of) && fill_view(c, at, of, item, source, index, 0);
 }
 
 bool py_set_item(py_ctx *c, const py_node *at, const py_val *of, const py_val *index,
@@ -445,5 +457,5 @@ bool py_set_item(py_ctx *c, const py_node *at, const py_val *of, const py_val *i
     if (value->type->kind == TY_ARRAY && value->type->ndim > target.type->ndim)
         return py_fail(c, at, "an array of %u dimensions into one of %u", value->type->ndim,
                        target.type->ndim);
-    return fill_view(c, at, &target, value, key, 0);
+    return fill_view(c, at, &target, py_item_of_value, value, key, 0);
 }

@@ -47,15 +47,12 @@ bool py_fail_unsupported(py_ctx *c, const py_node *n) {
 static const struct {
     const char *names, *instead;
 } functions[] = {
-    {"numpy.zeros numpy.ones numpy.empty numpy.full numpy.array numpy.zeros_like numpy.ones_like "
+    {"numpy.array numpy.zeros_like numpy.ones_like "
      "numpy.empty_like numpy.full_like numpy.eye array.copy builtins.bytearray",
      "use cuda.local.array or cuda.shared.array, or an argument"},
     {"numpy.arange numpy.linspace", "compute the element from its index"},
-    {"numpy.sum numpy.dot numpy.mean numpy.prod numpy.cumsum numpy.matmul numpy.std numpy.var "
-     "numpy.max numpy.min numpy.amax numpy.amin numpy.argmax numpy.argmin numpy.sort numpy.any "
-     "numpy.all numpy.linalg. array.sum array.dot array.mean array.prod array.cumsum array.std "
-     "array.var array.max array.min array.argmax array.argmin array.sort array.any array.all "
-     "array.fill array.tolist builtins.sum builtins.any builtins.all builtins.map builtins.filter "
+    {"numpy.cumsum numpy.matmul numpy.sort numpy.linalg. array.cumsum array.sort array.tolist "
+     "builtins.any builtins.all builtins.map builtins.filter "
      "builtins.sorted builtins.reversed builtins.list builtins.iter builtins.next math.prod "
      "math.fsum math.factorial math.comb math.perm math.dist",
      "write a for loop"},
@@ -78,7 +75,7 @@ static const struct {
     {"builtins.slice", "write the slice where it is used: a[i:j]"},
     {"array.item", "write a[i]"},
     {"array.length array.len array.count", "write a.size or len(a)"},
-    {"array.reshape array.astype array.flatten array.ravel array.view array.transpose",
+    {"array.astype array.flatten array.view array.transpose",
      "do it before the launch, and give the kernel the result"},
     {"number.astype number.item", "convert with int(x), float(x) or np.int32(x)"},
     {"cuda.atomicAdd cuda.atomic_add", "write cuda.atomic.add(array, index, value)"},

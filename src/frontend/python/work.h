@@ -13,6 +13,7 @@
  *   expr.c        expressions                 array.c      attributes of arrays, new arrays
  *   names.c       names, attributes           record.c     elements of structured types
  *   call.c        calls                       tuple.c      items of tuples
+ *   method.c      methods of values
  *   intrinsics.def + intrinsics_*.c:          named.c      named tuples, vector types
  *                 what can be called
  *   unsupported.c what to write instead
@@ -292,6 +293,15 @@ bool py_get_tuple_item(py_ctx *c, const py_node *at, const py_val *of, const py_
 bool py_get_item(py_ctx *c, const py_node *at, const py_val *of, const py_val *index, py_val *out);
 bool py_set_item(py_ctx *c, const py_node *at, const py_val *of, const py_val *index,
                  const py_val *value);
+/* The item at an index of ndim axes of what fills an array. */
+typedef bool (*py_item)(py_ctx *c, const py_node *at, const void *source, py_val *index, int ndim,
+                        py_val *out);
+/* Every element of the array `of` becomes its item of the source, in order. */
+bool py_fill_array(py_ctx *c, const py_node *at, const py_val *of, py_item item,
+                   const void *source);
+/* A py_item of a number, or of an array with as many axes or fewer (the last ones). */
+bool py_item_of_value(py_ctx *c, const py_node *at, const void *value, py_val *index, int ndim,
+                      py_val *out);
 /* One element whose access is guarded: begin opens the place where `address` may be used (element and
  * index are in range), end closes it; elsewhere a fault is reported. For atomics. */
 typedef struct py_element {
@@ -327,6 +337,7 @@ static inline ir_value *py_array_stride(const py_val *a, int axis) {
 /* ---- record.c ---- */
 bool py_record_equal(const py_record *a, const py_record *b);
 py_val py_val_record(py_ctx *c, const py_val *array, const py_val *index, uint32_t n);
+const py_field *py_record_field(const py_record *r, const char *name); /* NULL: has none */
 /* The array of one field of the records. */
 bool py_array_field(py_ctx *c, const py_node *at, const py_val *of, const char *name, py_val *out);
 bool py_record_get(py_ctx *c, const py_node *at, const py_val *r, const char *name, py_val *out);
@@ -359,6 +370,14 @@ bool py_entity_value(py_ctx *c, const py_node *at, const py_entity *e, py_val *o
 
 /* ---- call.c ---- */
 bool py_call_expr(py_ctx *c, const py_node *n, py_val *out);
+/* The arguments of the call n. or_none: None is as good as a value. */
+bool py_call_arguments(py_ctx *c, const py_node *n, py_call *x, bool or_none);
+/* A function of kernels that is written in Python ("numpy.sum"); *found: there is such a one. */
+bool py_call_library(py_ctx *c, const char *name, py_call *x, py_val *out, bool *found);
+
+/* ---- method.c ---- */
+/* `of.name(...)` of a number or an array; *found: it has such a method. */
+bool py_call_method(py_ctx *c, const py_node *n, const py_val *of, py_val *out, bool *found);
 
 /* ---- control.c ---- */
 bool py_body(py_ctx *c, const py_list *body);
@@ -416,8 +435,9 @@ typedef struct py_intrinsic {
     const char *name;
     py_intrinsic_run run;
     int64_t extra;
-    bool value;     /* used without a call: cuda.threadIdx.x */
-    uint8_t length; /* of the name */
+    bool value;       /* used without a call: cuda.threadIdx.x */
+    uint8_t elements; /* a function of so many elements, also called with arrays; 0: it is not */
+    uint8_t length;   /* of the name */
 } py_intrinsic;
 const py_intrinsic *py_find_intrinsic(const char *name);
 /* `name`, or the first name of the group: "cuda.threadIdx" gives "cuda.threadIdx.x"; NULL: neither. */

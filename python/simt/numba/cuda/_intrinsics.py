@@ -50,9 +50,10 @@ NAMES = (
     *("shfl_sync", "shfl_up_sync", "shfl_down_sync", "shfl_xor_sync"),
     *("all_sync", "any_sync", "eq_sync", "ballot_sync", "match_any_sync", "match_all_sync"),
     *("activemask", "lanemask_lt", "popc", "brev", "clz", "ffs", "selp", "fma", "cbrt"),
+    *("ldca", "ldcg", "ldcs", "ldlu", "ldcv", "stcg", "stcs", "stwb", "stwt"),
 )
 globals().update({name: Intrinsic(f"cuda.{name}") for name in NAMES})
-scalar_number = Intrinsic("cuda.scalar_number")  # for vectorize: the number of a value's type
+type_of = Intrinsic("simt.type_of")  # the number of a value's type
 shared = Group("cuda.shared", ("array",))
 local = Group("cuda.local", ("array",))
 const = Group("cuda.const", ("array_like",))

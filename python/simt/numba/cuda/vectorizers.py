@@ -49,7 +49,7 @@ def _kernel(device, arguments, statement):
     text = f"def kernel({arguments}):\n    i = grid(1)\n    if i < n:\n        {statement}\n"
     name = f"<kernel({arguments}) of {statement}>"
     linecache.cache[name] = (len(text), None, text.splitlines(True), name)
-    space = {"fn": device, "grid": _intrinsics.grid, "scalar_number": _intrinsics.scalar_number}
+    space = {"fn": device, "grid": _intrinsics.grid, "type_of": _intrinsics.type_of}
     exec(compile(text, name, "exec"), space)
     return jit(space["kernel"])
 
@@ -159,13 +159,15 @@ class UFunc:
         if any(t.kind not in "biufc" for t in loop):
             raise TypeError(_no_match(self, args))
         names = ", ".join(_names(self.nin))
-        kernel = _kernel(self._device, f"n, out, {names}", f"out[0] = scalar_number(fn({names}))")
+        kernel = _kernel(self._device, f"n, out, {names}", f"out[0] = type_of(fn({names}))")
         values = [
             t.type(numpy.asarray(a).flat[0]) if numpy.size(a) else t.type()
             for a, t in zip(map(_on_host, args), loop, strict=True)
         ]
         number = numpy.zeros(1, numpy.uint8)
         kernel[1, 1](1, number, *values)
+        if not number[0]:
+            raise TypeError(f"{self.__name__} gives no number, as a function of elements must")
         (result,) = types.from_bytes(number.tobytes())
         self._loops[loop] = types.as_dtype(result)
         return loop
