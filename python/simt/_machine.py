@@ -54,7 +54,7 @@ def memory():
 def threads():
     """How many threads simt will use: SIMT_NUM_THREADS, else this process's processors."""
     asked = os.environ.get("SIMT_NUM_THREADS", "")
-    if asked.isdecimal() and int(asked) > 0:
+    if asked.isdecimal() and len(asked) < 20 and 0 < int(asked) < 1 << 31:
         return int(asked)
     try:
         return len(os.sched_getaffinity(0))

@@ -62,6 +62,8 @@ simt_status array_arange(dtype dt, scalar start, scalar step, int64_t count, arr
 simt_status array_linspace(dtype dt, double start, double stop, int64_t count, bool endpoint,
                            array **out);
 simt_status array_eye(dtype dt, int64_t rows, int64_t columns, int64_t diagonal, array **out);
+/* 0 counts[0] times, 1 counts[1] times, ... (int64); with ncounts 1 each of `size` numbers so often. */
+simt_status array_repeat_index(const int64_t *counts, int64_t ncounts, int64_t size, array **out);
 /* Copies strided host memory in. */
 simt_status array_from_memory(dtype dt, const int64_t *shape, const int64_t *strides, int ndim,
                               const void *data, array **out);
@@ -118,6 +120,7 @@ typedef struct op_options {
     graph_face face;
     dtype default_float; /* PyTorch's; FACE_NUMPY ignores it */
     bool has_dtype;      /* compute and return `dt` (ufunc dtype=, rule X rows) */
+    bool same_kind;      /* has_dtype: the operands must go into it as NumPy's same_kind casts do */
     dtype dt;
     array *out; /* write here (in place: shape must match, cast must be same_kind) */
     const double *

@@ -90,6 +90,28 @@ simt_status array_eye(dtype dt, int64_t rows, int64_t columns, int64_t diagonal,
     return SIMT_OK;
 }
 
+simt_status array_repeat_index(const int64_t *counts, int64_t ncounts, int64_t size, array **out) {
+    int64_t total = 0, step = ncounts == 1 ? 0 : 1;
+    if (ncounts != size && ncounts != 1)
+        return status_fail(SIMT_ERR_VALUE,
+                           "%lld counts of repetitions for an axis of %lld elements",
+                           (long long)ncounts, (long long)size);
+    for (int64_t i = 0; i < ncounts; i++) {
+        if (counts[i] < 0)
+            return status_fail(SIMT_ERR_VALUE, "repeats may not contain negative values: %lld",
+                               (long long)counts[i]);
+        if (__builtin_add_overflow(total, counts[i], &total)) break;
+        if (step == 0 && __builtin_mul_overflow(total, size, &total)) total = -1;
+    }
+    if (total < 0 || total > INT64_MAX / 8)
+        return status_fail(SIMT_ERR_VALUE, "repeat: the result has more elements than memory");
+    SIMT_TRY(array_empty(DT_I64, &total, 1, out));
+    int64_t *to = array_data(*out);
+    for (int64_t i = 0; i < size; i++)
+        for (int64_t k = counts[i * step]; k > 0; k--) *to++ = i;
+    return SIMT_OK;
+}
+
 simt_status array_from_memory(dtype dt, const int64_t *shape, const int64_t *strides, int ndim,
                               const void *data, array **out) {
     SIMT_TRY(array_empty(dt, shape, ndim, out));

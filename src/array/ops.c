@@ -71,28 +71,19 @@ static simt_status find_dtypes(array_op op, const operand *in, int nin, const op
         types[i] = a ? (graph_type){a->dt, false, a->ndim == 0}
                      : (graph_type){scalar_dtype(in[i].s), in[i].weak, true};
     }
-    SIMT_TRY(graph_dtypes(op, o->face, types, nin, o->default_float, compute, result));
-    if (o->has_dtype) {
-        if (rule != 'C' && rule != 'T' && rule != 'L') *result = o->dt;
-        if (rule != 'L') *compute = o->dt;
-    }
+    if (o->has_dtype) SIMT_TRY(graph_check_loop(op, types, nin, o->dt, o->same_kind));
+    if (o->has_dtype && rule != 'C' && rule != 'T' && rule != 'L')
+        *compute = *result = o->dt;
+    else
+        SIMT_TRY(graph_dtypes(op, o->face, types, nin, o->default_float, compute, result));
     if (o->face == FACE_NUMPY) SIMT_TRY(check_weak_integers(op, in, nin, compute));
     return check_power(op, in, *compute);
 }
 
-static int kind_rank(dtype dt) {
-    switch (dtype_table[dt].kind) {
-    case 'B': return 0;
-    case 'U': return 1;
-    case 'I': return 2;
-    default: return 3;
-    }
-}
-
 /* NumPy's same_kind; PyTorch's canCast: no float into integers, nothing but bool into bool. */
 static simt_status check_cast(array_op op, graph_face face, dtype from, dtype to) {
-    bool fine = face == FACE_NUMPY ? kind_rank(from) <= kind_rank(to)
-                                   : (kind_rank(from) < 3 || kind_rank(to) == 3) &&
+    bool fine = face == FACE_NUMPY ? graph_is_same_kind(from, to)
+                                   : (!dtype_is_float(from) || dtype_is_float(to)) &&
                                          (to != DT_BOOL || from == DT_BOOL);
     if (fine) return SIMT_OK;
     if (face == FACE_TORCH) {

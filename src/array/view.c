@@ -33,7 +33,7 @@ simt_status array_view_strided(array *a, dtype dt, const int64_t *shape, const i
     memcpy(probe.strides, strides, sizeof *strides * (size_t)ndim);
     int64_t low, high;
     array_extent(&probe, &low, &high);
-    if (!a->store->foreign && size && (low < 0 || high > (int64_t)a->store->bytes))
+    if (size && (low < 0 || high > (int64_t)a->store->bytes))
         return status_fail(SIMT_ERR_VALUE,
                            "the view reaches from byte %lld to byte %lld of a storage of %zu bytes",
                            (long long)low, (long long)high, a->store->bytes);
@@ -112,6 +112,11 @@ simt_status array_broadcast_to(array *a, const int64_t *shape, int ndim, array *
 
 /* ---- basic indexing ---- */
 
+/* Elements of a range that has some. */
+static int64_t slice_count(const array_slice *s) {
+    return (s->stop - s->start + (s->step > 0 ? -1 : 1)) / s->step + 1;
+}
+
 simt_status array_slice_view(array *a, const array_slice *items, int n, array **out) {
     int64_t shape[ARRAY_MAX_NDIM * 2], strides[ARRAY_MAX_NDIM * 2], offset = a->offset;
     int ndim = 0, axis = 0, used = 0;
@@ -140,12 +145,18 @@ simt_status array_slice_view(array *a, const array_slice *items, int n, array **
             offset += index * stride;
         } else {
             if (s->step == 0) return status_fail(SIMT_ERR_VALUE, "slice step cannot be zero");
-            int64_t count = s->step > 0 ? (s->stop - s->start + s->step - 1) / s->step
-                                        : (s->start - s->stop - s->step - 1) / -s->step;
-            if ((s->step > 0) ? s->stop <= s->start : s->start <= s->stop) count = 0;
-            if (count > 0) offset += s->start * stride;
+            bool any = s->step > 0 ? s->stop > s->start : s->start > s->stop;
+            if (any && (s->start < 0 || s->start >= length || s->stop < -1 || s->stop > length))
+                return status_fail(SIMT_ERR_INDEX,
+                                   "a slice from %lld to %lld is out of bounds for axis %d with "
+                                   "size %lld",
+                                   (long long)s->start, (long long)s->stop, axis,
+                                   (long long)length);
+            int64_t count = any ? slice_count(s) : 0;
+            if (any) offset += s->start * stride;
             shape[ndim] = count;
-            strides[ndim++] = stride * s->step;
+            /* beyond addresses only where there is nothing to step to */
+            strides[ndim++] = (int64_t)((uint64_t)stride * (uint64_t)s->step);
         }
         axis++;
     }

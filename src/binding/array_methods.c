@@ -405,17 +405,7 @@ METHOD(dot) {
 static PyObject *method_dlpack(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
                                PyObject *kwnames) {
     PARSE("__dlpack__", 0, 0, "stream", "max_version", "dl_device", "copy")
-    bool versioned = values[1] && PyTuple_Check(values[1]) && PyTuple_GET_SIZE(values[1]) == 2 &&
-                     PyLong_AsLong(PyTuple_GET_ITEM(values[1], 0)) >= 1;
-    if (PyErr_Occurred()) return NULL;
-    if (values[3] == Py_True) {
-        array *copy;
-        if (!binding_ok(array_copy(SELF, &copy))) return NULL;
-        PyObject *capsule = binding_to_dlpack(copy, versioned);
-        array_unref(copy);
-        return capsule;
-    }
-    return binding_to_dlpack(SELF, versioned);
+    return binding_to_dlpack(SELF, false, values[1], values[2], values[3]);
 }
 
 static PyObject *method_dlpack_device(PyObject *self, PyObject *unused) {

@@ -62,6 +62,10 @@ void binding_install_hooks(void);
 /* For array_from_foreign: drops a Python reference (owner) wherever it is called from. */
 void binding_release_object(void *owner);
 bool binding_lenient(void); /* SIMT_LENIENT=1 */
+/* Around calls of Python code that may come back here: a RecursionError before the C stack is full, which
+ * Python's own count of calls does not see. */
+bool binding_enter(void);
+static inline void binding_leave(void) { Py_LeaveRecursiveCall(); }
 
 /* ---- dtypes.c ---- */
 
@@ -84,8 +88,9 @@ int binding_to_operand(PyObject *o, graph_face face, operand *out);
 static inline void binding_operand_done(operand *o) {
     if (o->a) array_unref(o->a);
 }
-/* Tri-state: a Python bool, int or float (NumPy scalars too), or a 0-d array's value. */
-int binding_to_scalar(PyObject *o, scalar *out);
+/* Tri-state, wherever one number is expected: a Python bool, int or float, a NumPy scalar, or the value of
+ * an array of no dimension; with NumPy's rules of any array of one element. Others are 0. */
+int binding_to_scalar(PyObject *o, graph_face face, scalar *out);
 PyObject *binding_from_scalar(scalar s);          /* bool, int or float */
 bool binding_to_int64(PyObject *o, int64_t *out); /* by __index__ */
 /* An int or a sequence of ints; `what` names it in the error ("shape"). Negative values are allowed. */
@@ -99,20 +104,62 @@ bool binding_to_axes(PyObject *o, int ndim, graph_face face, uint32_t *mask, boo
 /* One axis, wrapped once. */
 bool binding_to_axis(PyObject *o, int ndim, graph_face face, int *axis);
 
+/* ---- foreign.c: memory of others ---- */
+
+/* C order; products of sizes that no memory has wrap. */
+void binding_c_strides(size_t itemsize, const int64_t *shape, int ndim, int64_t *strides);
+/* The bytes that the elements touch, counted from the first (low <= 0; both 0 when there are none). False:
+ * a ValueError, for negative sizes and what addresses cannot reach. */
+bool binding_extent(size_t itemsize, const int64_t *shape, const int64_t *strides, int ndim,
+                    int64_t *low, int64_t *high);
+/* Whether every element lies at a multiple of `unit` (a power of two). */
+bool binding_is_aligned(size_t unit, const int64_t *shape, const int64_t *strides, int ndim,
+                        const void *data);
+/* A buffer with complete shape and strides; PyBuffer_Release(&b.view) ends it. Not usable: more dimensions
+ * than arrays have, indirect, no size of elements; shape and strides are not set then. */
+typedef struct binding_buffer {
+    Py_buffer view;
+    bool usable;
+    int64_t shape[ARRAY_MAX_NDIM], strides[ARRAY_MAX_NDIM];
+} binding_buffer;
+bool binding_get_buffer(PyObject *o, bool writable, binding_buffer *b);
+bool binding_is_numpy_scalar(PyObject *o); /* numpy.float32(1), dates; no arrays */
+/* An __array_interface__ or __cuda_array_interface__. In: name, host, itemsize. */
+typedef struct binding_interface {
+    const char *name;
+    bool host; /* its data may be an object with the buffer protocol */
+    bool (*itemsize)(struct binding_interface *i, PyObject *typestr); /* fills bytes and a type */
+    size_t bytes;
+    dtype dt;
+    int scalar; /* py_scalar */
+    int ndim;
+    int64_t shape[ARRAY_MAX_NDIM], strides[ARRAY_MAX_NDIM];
+    char *data; /* memory that is there: it was looked at */
+    bool readonly;
+    Py_buffer buffer; /* has_buffer: whose memory it is, and how many bytes from `data` on */
+    bool has_buffer;
+    int64_t room;
+} binding_interface;
+int binding_interface_get(PyObject *o, const char *name, PyObject **dict); /* tri-state */
+bool binding_interface_parse(PyObject *dict, binding_interface *i);
+/* A new array of whatever has memory of its own (buffer, interface, DLPack); tri-state. */
+int binding_copy_memory(PyObject *o, bool has_dtype, dtype dt, array **out);
+/* Shares the memory of an object with the buffer protocol or __array_interface__ (writable if it is);
+ * tri-state (0: has neither, or a type or alignment that we have not). The storage is exposed. */
+int binding_share_memory(PyObject *o, array **out);
+/* The same for device arrays of the numba face and objects with __cuda_array_interface__. */
+int binding_share_device(PyObject *o, array **out);
+/* array_from_foreign for any strides: the base is the lowest address. Takes the owner: it is released on
+ * failure too. */
+bool binding_share(dtype dt, const int64_t *shape, const int64_t *strides, int ndim, char *data,
+                   void (*release)(void *), void *owner, array **out);
+
 /* ---- sequence.c ---- */
 
 /* A new array (memory of its own) from nested sequences, scalars, arrays, buffers, __array_interface__,
  * DLPack. Without has_dtype: NumPy's discovery, or PyTorch's (floats: default_float). */
 bool binding_to_array(PyObject *o, bool has_dtype, dtype dt, graph_face face, dtype default_float,
                       array **out);
-/* Shares the memory of an object with the buffer protocol or __array_interface__ (writable if it is);
- * tri-state (0: has neither, or a type that we have not). The storage is exposed. */
-int binding_share_memory(PyObject *o, array **out);
-/* The same for device arrays of the numba face and objects with __cuda_array_interface__. */
-int binding_share_device(PyObject *o, array **out);
-/* array_from_foreign for any strides. Takes the owner: it is released on failure too. */
-bool binding_share(dtype dt, const int64_t *shape, const int64_t *strides, int ndim, char *data,
-                   void (*release)(void *), void *owner, array **out);
 bool binding_integer_fits(scalar s, dtype dt); /* an integer goes into dt without wrapping */
 /* Nested lists of Python numbers (0-d: the number). */
 PyObject *binding_tolist(array *a);
@@ -142,8 +189,10 @@ bool binding_set_item(array *a, PyObject *key, const operand *value, graph_face 
 
 /* ---- exchange.c ---- */
 
-/* A capsule "dltensor" ("dltensor_versioned" when versioned); exposes the storage. */
-PyObject *binding_to_dlpack(array *a, bool versioned);
+/* __dlpack__: a capsule "dltensor" ("dltensor_versioned" where max_version asks for it); exposes the storage,
+ * or copies it. The arguments are the caller's; each may be NULL or None. */
+PyObject *binding_to_dlpack(array *a, bool readonly, PyObject *max_version, PyObject *dl_device,
+                            PyObject *copy);
 /* From a capsule, or an object with __dlpack__: shares memory. */
 bool binding_from_dlpack(PyObject *o, array **out);
 /* An object with the buffer protocol that shares a's memory (evaluated, exposed). */
@@ -183,6 +232,8 @@ array *binding_get_ndarray(PyObject *o);
 PyObject *binding_into_out(array *made, PyObject *out);
 PyObject *binding_to_numpy(array *a); /* a new numpy.ndarray */
 extern PyMethodDef binding_ndarray_methods[];
+/* array_repeat_index of an integer or an array of them. */
+bool binding_repeat_index(PyObject *counts, PyObject *size, graph_face face, array **out);
 
 /* ---- what the module is made of ---- */
 

@@ -21,24 +21,28 @@ static bool from_python_int(PyObject *o, scalar *out) {
 
 static bool is_numpy(PyObject *o) { return strncmp(Py_TYPE(o)->tp_name, "numpy.", 6) == 0; }
 
-/* A NumPy scalar through its buffer; tri-state. */
-static int from_numpy_scalar(PyObject *o, dtype *dt, scalar *out) {
-    Py_buffer view;
+/* NumPy's scalars and arrays of no dimension through their buffer, with NumPy's rules arrays of one element
+ * too; tri-state. Others (also dates, whose buffer is their bytes) are no numbers. */
+static int from_numpy_scalar(PyObject *o, graph_face face, dtype *dt, scalar *out) {
+    binding_buffer b;
     if (!PyObject_CheckBuffer(o)) return 0;
-    if (PyObject_GetBuffer(o, &view, PyBUF_FORMAT) != 0) {
+    if (!binding_get_buffer(o, false, &b)) {
         PyErr_Clear();
         return 0;
     }
-    int known = view.ndim == 0 && binding_format_to_dtype(view.format, view.itemsize, dt);
-    if (known) *out = scalar_load(*dt, view.buf);
-    PyBuffer_Release(&view);
+    const Py_buffer *v = &b.view;
+    bool one = b.usable && v->len == v->itemsize &&
+               (v->ndim == 0 || (face == FACE_NUMPY && !binding_is_numpy_scalar(o)));
+    int known = one && binding_format_to_dtype(v->format, v->itemsize, dt);
+    if (known) *out = scalar_load(*dt, v->buf);
+    PyBuffer_Release(&b.view);
     return known;
 }
 
 static int strong_scalar(PyObject *o, graph_face face, operand *out) {
     dtype dt;
     scalar value;
-    int known = from_numpy_scalar(o, &dt, &value);
+    int known = from_numpy_scalar(o, face, &dt, &value);
     if (known <= 0) return known;
     if (face == FACE_TORCH) {
         *out = (operand){.s = value, .weak = true};
@@ -92,12 +96,13 @@ int binding_to_operand(PyObject *o, graph_face face, operand *out) {
     return other_operand(o, face, out);
 }
 
-int binding_to_scalar(PyObject *o, scalar *out) {
+int binding_to_scalar(PyObject *o, graph_face face, scalar *out) {
     operand value;
     dtype dt;
-    if (is_numpy(o)) {
-        int done = from_numpy_scalar(o, &dt, out);
-        if (done) return done;
+    if (is_numpy(o)) return from_numpy_scalar(o, face, &dt, out);
+    if (binding_is_array(o)) {
+        const array *a = ((pyarray *)o)->a;
+        if (face == FACE_NUMPY ? a->size != 1 : a->ndim != 0) return 0;
     }
     int done = binding_to_operand(o, FACE_NUMPY, &value);
     if (done <= 0) return done;
@@ -120,7 +125,13 @@ PyObject *binding_from_scalar(scalar s) {
 }
 
 bool binding_to_int64(PyObject *o, int64_t *out) {
+    if (PyLong_CheckExact(o)) {
+        *out = PyLong_AsLongLong(o);
+        return !(*out == -1 && PyErr_Occurred());
+    }
+    if (!binding_enter()) return false;
     PyObject *index = PyNumber_Index(o);
+    binding_leave();
     if (!index) return false;
     *out = PyLong_AsLongLong(index);
     Py_DECREF(index);
@@ -147,21 +158,23 @@ bool binding_to_shape(PyObject *o, const char *what, int64_t *shape, int *ndim) 
         *ndim = 1;
         return binding_to_int64(o, shape);
     }
-    PyObject *list = PySequence_Fast(o, "");
+    PyObject *list = PySequence_Tuple(o); /* an __index__ may change a list */
     if (!list) {
-        PyErr_Format(PyExc_TypeError, "%s: expected an integer or a sequence of integers, got '%s'",
-                     what, Py_TYPE(o)->tp_name);
+        if (PyErr_ExceptionMatches(PyExc_TypeError))
+            PyErr_Format(PyExc_TypeError,
+                         "%s: expected an integer or a sequence of integers, got '%s'", what,
+                         Py_TYPE(o)->tp_name);
         return false;
     }
-    Py_ssize_t n = PySequence_Fast_GET_SIZE(list);
+    Py_ssize_t n = PyTuple_GET_SIZE(list);
     bool ok = n <= ARRAY_MAX_NDIM;
     if (!ok)
         PyErr_Format(PyExc_ValueError, "%s: at most %d dimensions are supported, got %zd", what,
                      ARRAY_MAX_NDIM, n);
     for (Py_ssize_t i = 0; ok && i < n; i++)
-        ok = shape_item(PySequence_Fast_GET_ITEM(list, i), what, i, &shape[i]);
+        ok = shape_item(PyTuple_GET_ITEM(list, i), what, i, &shape[i]);
     Py_DECREF(list);
-    *ndim = (int)n;
+    *ndim = ok ? (int)n : 0;
     return ok;
 }
 
@@ -233,8 +246,10 @@ bool binding_to_axes(PyObject *o, int ndim, graph_face face, uint32_t *mask, boo
         int64_t unused; /* the error of a failing __index__ */
         return binding_to_int64(o, &unused) && add_axis(o, ndim, face, mask);
     }
-    Py_ssize_t n = PySequence_Fast_GET_SIZE(o);
-    for (Py_ssize_t i = 0; i < n; i++)
-        if (!add_axis(PySequence_Fast_GET_ITEM(o, i), ndim, face, mask)) return false;
-    return true;
+    PyObject *list = PySequence_Tuple(o);
+    bool ok = list != NULL;
+    for (Py_ssize_t i = 0; ok && i < PyTuple_GET_SIZE(list); i++)
+        ok = add_axis(PyTuple_GET_ITEM(list, i), ndim, face, mask);
+    Py_XDECREF(list);
+    return ok;
 }

@@ -117,14 +117,6 @@ PyObject *kernel_device_dtype(const device_array *d) {
 
 /* ---- shapes ---- */
 
-void kernel_c_strides(size_t itemsize, const int64_t *shape, int ndim, int64_t *strides) {
-    int64_t step = (int64_t)itemsize;
-    for (int d = ndim - 1; d >= 0; d--) {
-        strides[d] = step;
-        step *= shape[d];
-    }
-}
-
 int64_t kernel_size(const device_array *d) {
     int64_t size = 1;
     for (int i = 0; i < d->ndim; i++) size *= d->shape[i];
@@ -168,7 +160,7 @@ static device_array *make(array *base, py_scalar type, const kernel_record *reco
     if (strides)
         memcpy(d->strides, strides, sizeof *strides * (size_t)ndim);
     else
-        kernel_c_strides((size_t)kernel_item_bytes(d), shape, ndim, d->strides);
+        binding_c_strides((size_t)kernel_item_bytes(d), shape, ndim, d->strides);
     return d;
 }
 
@@ -225,82 +217,32 @@ static device_array *share_array(array *a) {
     return make(base, type, NULL, a->shape, a->strides, a->ndim, a->offset);
 }
 
-/* The parts of a __cuda_array_interface__. */
-typedef struct interface {
-    py_scalar type;
-    int ndim;
-    int64_t shape[ARRAY_MAX_NDIM], strides[ARRAY_MAX_NDIM];
-    char *data;
-    bool readonly;
-} interface;
+/* ---- __cuda_array_interface__ ---- */
 
-static bool read_data(PyObject *dict, interface *i) {
-    PyObject *data = PyDict_GetItemString(dict, "data");
-    if (!data || !PyTuple_Check(data) || PyTuple_GET_SIZE(data) != 2) {
-        PyErr_SetString(PyExc_ValueError,
-                        "__cuda_array_interface__: data is (address, read-only flag)");
-        return false;
-    }
-    PyObject *address = PyTuple_GET_ITEM(data, 0);
-    i->data = address == Py_None ? NULL : PyLong_AsVoidPtr(address);
-    int readonly = PyObject_IsTrue(PyTuple_GET_ITEM(data, 1));
-    i->readonly = readonly > 0;
-    return !PyErr_Occurred() && readonly >= 0;
+static bool device_itemsize(binding_interface *i, PyObject *typestr) {
+    py_scalar type;
+    if (!kernel_scalar_of_object(typestr, &type)) return false;
+    i->scalar = type;
+    i->bytes = py_scalar_bytes(type);
+    return true;
 }
 
-static bool read_interface(PyObject *dict, interface *i) {
-    PyObject *shape = PyDict_Check(dict) ? PyDict_GetItemString(dict, "shape") : NULL;
-    PyObject *typestr = shape ? PyDict_GetItemString(dict, "typestr") : NULL;
-    if (!shape || !typestr) {
-        PyErr_SetString(PyExc_ValueError, "__cuda_array_interface__ has no shape or typestr");
-        return false;
-    }
-    PyObject *mask = PyDict_GetItemString(dict, "mask");
-    if (mask && mask != Py_None) {
-        PyErr_SetString(PyExc_NotImplementedError, "Masked arrays are not supported");
-        return false;
-    }
-    if (!kernel_scalar_of_object(typestr, &i->type) ||
-        !binding_to_shape(shape, "shape", i->shape, &i->ndim) || !read_data(dict, i))
-        return false;
-    PyObject *strides = PyDict_GetItemString(dict, "strides");
-    int count = i->ndim;
-    kernel_c_strides(py_scalar_bytes(i->type), i->shape, i->ndim, i->strides);
-    if (!strides || strides == Py_None) return true;
-    if (!binding_to_shape(strides, "strides", i->strides, &count)) return false;
-    if (count != i->ndim)
-        PyErr_SetString(PyExc_ValueError, "__cuda_array_interface__: strides do not fit the shape");
-    return count == i->ndim;
+static binding_interface device_description(void) {
+    return (binding_interface){.name = "__cuda_array_interface__", .itemsize = device_itemsize};
 }
 
 static void release_nothing(void *owner) { (void)owner; }
 
 /* Memory of somebody else; `owner` (may be NULL) is kept alive. */
-static device_array *share_memory(const interface *i, PyObject *owner) {
-    int64_t low = 0, high = (int64_t)py_scalar_bytes(i->type);
-    for (int d = 0; d < i->ndim; d++) {
-        int64_t reach = i->strides[d] * (i->shape[d] - 1);
-        if (i->shape[d] <= 0) {
-            low = high = 0;
-            break;
-        }
-        *(reach < 0 ? &low : &high) += reach;
-    }
+static device_array *share_memory(const binding_interface *i, PyObject *owner) {
+    int64_t low, high, one = 1;
+    if (!binding_extent(i->bytes, i->shape, i->strides, i->ndim, &low, &high)) return NULL;
     array *base;
-    int64_t bytes = high - low, one = 1;
-    for (int d = 0; d < i->ndim; d++)
-        if (i->shape[d] < 0) {
-            PyErr_SetString(PyExc_ValueError, "negative dimensions are not allowed");
-            return NULL;
-        }
-    if (bytes > 0 && !i->data) {
-        PyErr_SetString(PyExc_ValueError, "__cuda_array_interface__: the address is 0");
-        return NULL;
-    }
+    int64_t bytes = high - low;
     if (!binding_share(DT_U8, &bytes, &one, 1, i->data + low,
                        owner ? binding_release_object : release_nothing, Py_XNewRef(owner), &base))
         return NULL;
-    device_array *d = make(base, i->type, NULL, i->shape, i->strides, i->ndim, -low);
+    device_array *d = make(base, (py_scalar)i->scalar, NULL, i->shape, i->strides, i->ndim, -low);
     if (d) d->readonly = i->readonly;
     return d;
 }
@@ -335,16 +277,13 @@ int kernel_device_share(PyObject *o, device_array **out) {
         }
         return (*out = share_array(((pyarray *)o)->a)) ? 1 : -1;
     }
-    PyObject *dict = PyObject_GetAttrString(o, "__cuda_array_interface__");
-    if (!dict) {
-        if (!PyErr_ExceptionMatches(PyExc_AttributeError)) return -1;
-        PyErr_Clear();
-        return 0;
-    }
-    interface i;
-    *out = !is_gpu_library(o) && read_interface(dict, &i) ? share_memory(&i, o) : NULL;
+    binding_interface i = device_description();
+    PyObject *dict;
+    int done = binding_interface_get(o, i.name, &dict);
+    if (done <= 0) return done;
+    bool ok = !is_gpu_library(o) && binding_interface_parse(dict, &i);
     Py_DECREF(dict);
-    return *out ? 1 : -1;
+    return ok && (*out = share_memory(&i, o)) ? 1 : -1;
 }
 
 bool kernel_device_to_array(device_array *d, array **out) {
@@ -352,6 +291,13 @@ bool kernel_device_to_array(device_array *d, array **out) {
     if (dt == DT_COUNT) {
         PyErr_Format(PyExc_TypeError, "arrays of %s are not in simt.cupy and simt.torch yet",
                      d->record ? "records" : py_scalar_name(d->type));
+        return false;
+    }
+    if (!binding_is_aligned(dtype_bytes(dt), d->shape, d->strides, d->ndim,
+                            kernel_device_data(d))) {
+        PyErr_Format(PyExc_ValueError,
+                     "the memory of the device array is not aligned to its %d-byte elements",
+                     (int)dtype_bytes(dt));
         return false;
     }
     return binding_ok(
@@ -511,8 +457,8 @@ static PyObject *device_empty(PyObject *module, PyObject *const *args, Py_ssize_
         return NULL;
     if (*order != 'F') return (PyObject *)kernel_device_new(type, record, shape, NULL, ndim);
     for (int d = 0; d < ndim; d++) reversed[d] = shape[ndim - 1 - d];
-    kernel_c_strides(record ? (size_t)record->size : py_scalar_bytes(type), reversed, ndim,
-                     strides);
+    binding_c_strides(record ? (size_t)record->size : py_scalar_bytes(type), reversed, ndim,
+                      strides);
     for (int d = 0; d < ndim / 2; d++) {
         int64_t s = strides[d];
         strides[d] = strides[ndim - 1 - d];
@@ -531,12 +477,12 @@ static PyObject *device_share(PyObject *module, PyObject *o) {
 
 /* device_interface(dict, owner) */
 static PyObject *device_interface(PyObject *module, PyObject *const *args, Py_ssize_t n) {
-    interface i;
+    binding_interface i = device_description();
     if (n != 2) {
         PyErr_SetString(PyExc_TypeError, "device_interface(description, owner)");
         return NULL;
     }
-    if (!read_interface(args[0], &i)) return NULL;
+    if (!binding_interface_parse(args[0], &i)) return NULL;
     return (PyObject *)share_memory(&i, args[1] == Py_None ? NULL : args[1]);
 }
 

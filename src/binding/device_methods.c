@@ -32,15 +32,15 @@ static void copy_bytes(void *to, const void *from, size_t n) {
 }
 
 /* The array of a buffer's parts; false without an exception when it is none of our types. */
-static bool from_buffer(PyObject *of, const Py_buffer *view, device_array *out) {
-    if (view->ndim > PY_MAX_NDIM || view->suboffsets) return false;
+static bool from_buffer(PyObject *of, const binding_buffer *b, device_array *out) {
+    const Py_buffer *view = &b->view;
+    if (!b->usable || view->ndim > PY_MAX_NDIM) return false;
     out->ndim = view->ndim;
-    for (int d = 0; d < view->ndim; d++) {
-        out->shape[d] = view->shape[d];
-        out->strides[d] = view->strides[d];
-    }
+    memcpy(out->shape, b->shape, sizeof *b->shape * (size_t)view->ndim);
+    memcpy(out->strides, b->strides, sizeof *b->strides * (size_t)view->ndim);
     out->type = PY_S_NONE;
     out->record = NULL;
+    if (binding_is_numpy_scalar(of) && view->ndim) return false; /* the bytes of a date */
     if (kernel_scalar_of_format(view->format, view->itemsize, &out->type)) return true;
     out->record = kernel_record_of_object(of);
     return out->record != NULL;
@@ -69,7 +69,8 @@ static PyObject *new_host(const device_array *d) {
 }
 
 static bool same_layout(const device_array *a, const device_array *b) {
-    if (a->ndim != b->ndim) return false;
+    if (a->ndim != b->ndim || memcmp(a->shape, b->shape, sizeof *a->shape * (size_t)a->ndim) != 0)
+        return false;
     return (kernel_is_contiguous(a, 'C') && kernel_is_contiguous(b, 'C')) ||
            (kernel_is_contiguous(a, 'F') && kernel_is_contiguous(b, 'F'));
 }
@@ -98,18 +99,17 @@ static bool check_compatible(const device_array *d, PyObject *host) {
 
 /* Copies between d and a host array of the same shape. Memory directly where the layouts are alike. */
 static bool copy_host(device_array *d, PyObject *host, bool to_host) {
-    Py_buffer view;
-    if (PyObject_GetBuffer(host, &view,
-                           PyBUF_STRIDES | PyBUF_FORMAT | (to_host ? PyBUF_WRITABLE : 0)) == 0) {
+    binding_buffer b;
+    if (binding_get_buffer(host, to_host, &b)) {
         device_array h;
-        bool direct = from_buffer(host, &view, &h) && h.type == d->type && h.record == d->record &&
+        bool direct = from_buffer(host, &b, &h) && h.type == d->type && h.record == d->record &&
                       same_layout(d, &h);
         size_t bytes = (size_t)(kernel_size(d) * kernel_item_bytes(d));
         if (direct && to_host)
-            copy_bytes(view.buf, kernel_device_data(d), bytes);
+            copy_bytes(b.view.buf, kernel_device_data(d), bytes);
         else if (direct)
-            copy_bytes(kernel_device_data(d), view.buf, bytes);
-        PyBuffer_Release(&view);
+            copy_bytes(kernel_device_data(d), b.view.buf, bytes);
+        PyBuffer_Release(&b.view);
         if (direct) return true;
     }
     PyErr_Clear();
@@ -175,11 +175,11 @@ static PyObject *to_device(PyObject *module, PyObject *o) {
     if (shared) return shared > 0 ? (PyObject *)d : NULL;
     PyObject *host = as_host(o);
     if (!host) return NULL;
-    Py_buffer view;
+    binding_buffer b;
     device_array h;
-    if (PyObject_GetBuffer(host, &view, PyBUF_STRIDES | PyBUF_FORMAT) != 0) goto unsupported;
-    bool known = from_buffer(host, &view, &h);
-    PyBuffer_Release(&view);
+    if (!binding_get_buffer(host, false, &b)) goto unsupported;
+    bool known = from_buffer(host, &b, &h);
+    PyBuffer_Release(&b.view);
     if (!known) goto unsupported;
     bool fortran = kernel_is_contiguous(&h, 'F') && !kernel_is_contiguous(&h, 'C');
     d = kernel_device_new(h.type, h.record, h.shape, fortran ? h.strides : NULL, h.ndim);
@@ -369,7 +369,7 @@ static PyObject *in_shape(device_array *d, const int64_t *shape, int ndim, char 
         return NULL;
     }
     for (int i = 0; i < ndim; i++) reversed[i] = shape[order == 'C' ? i : ndim - 1 - i];
-    kernel_c_strides((size_t)kernel_item_bytes(d), reversed, ndim, strides);
+    binding_c_strides((size_t)kernel_item_bytes(d), reversed, ndim, strides);
     for (int i = 0; order == 'F' && i < ndim / 2; i++) {
         int64_t s = strides[i];
         strides[i] = strides[ndim - 1 - i];
@@ -571,11 +571,14 @@ static PyObject *is_f_contiguous(PyObject *self, PyObject *unused) {
 }
 static PyObject *bind_stream(PyObject *self, PyObject *unused) { return Py_NewRef(self); }
 
-static PyObject *dlpack(PyObject *self, PyObject *args, PyObject *kwargs) {
-    PyObject *version = kwargs ? PyDict_GetItemString(kwargs, "max_version") : NULL;
+static PyObject *dlpack(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *kwnames) {
+    static const char *const names[] = {"stream", "max_version", "dl_device", "copy"};
+    PyObject *v[4];
     array *a;
-    if (!kernel_device_to_array(self_of(self), &a)) return NULL;
-    PyObject *capsule = binding_to_dlpack(a, version && version != Py_None);
+    if (!binding_parse_args("__dlpack__", args, n, kwnames, names, 4, 1, 0, v) ||
+        !kernel_device_to_array(self_of(self), &a))
+        return NULL;
+    PyObject *capsule = binding_to_dlpack(a, self_of(self)->readonly, v[1], v[2], v[3]);
     array_unref(a);
     return capsule;
 }
@@ -607,7 +610,7 @@ PyMethodDef kernel_device_methods[] = {
     {"bind", bind_stream, METH_O, NULL},
     {"get_ipc_handle", ipc_handle, METH_NOARGS, NULL},
     VARIABLE("__array__", as_numpy),
-    VARIABLE("__dlpack__", dlpack),
+    FAST("__dlpack__", dlpack),
     {"__dlpack_device__", dlpack_device, METH_NOARGS, NULL},
     {NULL},
 };

@@ -94,8 +94,10 @@ bool binding_to_dtype(PyObject *o, dtype *out) {
     size_t slot = ((uintptr_t)o >> 4 ^ (uintptr_t)o >> 9) % 32;
     if (__builtin_expect(cache[slot].o == o, 1)) return *out = cache[slot].dt, true;
     if (!convert(o, out)) return false;
-    Py_XSETREF(cache[slot].o, Py_NewRef(o));
+    PyObject *before = cache[slot].o;
+    cache[slot].o = Py_NewRef(o);
     cache[slot].dt = *out;
+    Py_XDECREF(before); /* may run Python code: when the slot is whole */
     return true;
 }
 

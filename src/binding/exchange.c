@@ -43,7 +43,8 @@ enum {
     DL_FLOAT = 2,
     DL_BFLOAT = 4,
     DL_BOOL = 6,
-    DL_READ_ONLY = 1
+    DL_READ_ONLY = 1,
+    DL_COPIED = 2
 };
 
 static dl_dtype to_dl_dtype(dtype dt) {
@@ -92,22 +93,19 @@ static void delete_versioned(dl_versioned *m) {
     heap_free(e);
 }
 
+/* A used one has another name: its consumer has the array. */
 static void plain_capsule_gone(PyObject *capsule) {
+    if (!PyCapsule_IsValid(capsule, "dltensor")) return;
     dl_managed *m = PyCapsule_GetPointer(capsule, "dltensor");
-    if (m)
-        m->deleter(m);
-    else
-        PyErr_Clear(); /* used: the consumer has it */
+    m->deleter(m);
 }
 static void versioned_capsule_gone(PyObject *capsule) {
+    if (!PyCapsule_IsValid(capsule, "dltensor_versioned")) return;
     dl_versioned *m = PyCapsule_GetPointer(capsule, "dltensor_versioned");
-    if (m)
-        m->deleter(m);
-    else
-        PyErr_Clear();
+    m->deleter(m);
 }
 
-PyObject *binding_to_dlpack(array *a, bool versioned) {
+static PyObject *export_array(array *a, bool versioned, uint64_t flags) {
     if (!binding_ok(array_expose(a))) return NULL;
     exported *e = heap_zeroed(1, sizeof *e);
     if (!e) return PyErr_NoMemory();
@@ -124,8 +122,11 @@ PyObject *binding_to_dlpack(array *a, bool versioned) {
                         .strides = e->strides};
     PyObject *capsule;
     if (versioned) {
-        e->versioned =
-            (dl_versioned){.major = 1, .context = e, .deleter = delete_versioned, .tensor = tensor};
+        e->versioned = (dl_versioned){.major = 1,
+                                      .context = e,
+                                      .deleter = delete_versioned,
+                                      .flags = flags,
+                                      .tensor = tensor};
         capsule = PyCapsule_New(&e->versioned, "dltensor_versioned", versioned_capsule_gone);
     } else {
         e->plain = (dl_managed){.tensor = tensor, .context = e, .deleter = delete_plain};
@@ -138,25 +139,80 @@ PyObject *binding_to_dlpack(array *a, bool versioned) {
     return capsule;
 }
 
+/* The two numbers of an argument that is a tuple of two; None and NULL: *given is false. */
+static bool number_pair(PyObject *o, const char *name, bool *given, int64_t pair[2]) {
+    *given = o && o != Py_None;
+    if (!*given) return true;
+    if (PyTuple_Check(o) && PyTuple_GET_SIZE(o) == 2)
+        return binding_to_int64(PyTuple_GET_ITEM(o, 0), &pair[0]) &&
+               binding_to_int64(PyTuple_GET_ITEM(o, 1), &pair[1]);
+    PyErr_Format(PyExc_TypeError, "__dlpack__: %s must be a tuple of two integers or None, not %R",
+                 name, o);
+    return false;
+}
+
+PyObject *binding_to_dlpack(array *a, bool readonly, PyObject *max_version, PyObject *dl_device,
+                            PyObject *copy) {
+    bool versioned, elsewhere;
+    int64_t version[2], where[2];
+    int copies = copy && copy != Py_None ? PyObject_IsTrue(copy) : 0;
+    if (copies < 0 || !number_pair(max_version, "max_version", &versioned, version) ||
+        !number_pair(dl_device, "dl_device", &elsewhere, where))
+        return NULL;
+    versioned = versioned && version[0] >= 1;
+    if (elsewhere && (where[0] != DL_CPU || where[1] != 0)) {
+        PyErr_Format(PyExc_BufferError,
+                     "__dlpack__: the memory is the host's (device (1, 0)), and cannot be given on "
+                     "device (%lld, %lld)",
+                     (long long)where[0], (long long)where[1]);
+        return NULL;
+    }
+    if (readonly && !copies && !versioned) {
+        PyErr_SetString(PyExc_BufferError,
+                        "__dlpack__: the array is read-only, which needs max_version=(1, 0)");
+        return NULL;
+    }
+    if (!copies) return export_array(a, versioned, readonly ? DL_READ_ONLY : 0);
+    array *own;
+    if (!binding_ok(array_copy(a, &own))) return NULL;
+    PyObject *capsule = export_array(own, versioned, DL_COPIED);
+    array_unref(own);
+    return capsule;
+}
+
 /* ---- import ---- */
 
-/* Deleters may be Python code's (NumPy's need the GIL). */
+/* Deleters may be Python code's (NumPy's need the GIL), and must not lose the caller's exception. */
 static void release_plain(void *owner) {
     dl_managed *m = owner;
     if (!m->deleter || !Py_IsInitialized()) return;
     PyGILState_STATE state = PyGILState_Ensure();
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
     m->deleter(m);
+    PyErr_Restore(type, value, traceback);
     PyGILState_Release(state);
 }
 static void release_versioned(void *owner) {
     dl_versioned *m = owner;
     if (!m->deleter || !Py_IsInitialized()) return;
     PyGILState_STATE state = PyGILState_Ensure();
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
     m->deleter(m);
+    PyErr_Restore(type, value, traceback);
     PyGILState_Release(state);
 }
 
-static bool check_tensor(const dl_tensor *t, dtype *dt) {
+/* What a capsule describes, checked. */
+typedef struct imported {
+    dtype dt;
+    int64_t strides[ARRAY_MAX_NDIM];
+    char *data;
+    bool shareable; /* not read-only, and aligned: else it is copied */
+} imported;
+
+static bool check_tensor(const dl_tensor *t, bool readonly, imported *in) {
     if (t->device.type != DL_CPU) {
         PyErr_Format(PyExc_BufferError, "DLPack: memory of device type %d cannot be read here",
                      (int)t->device.type);
@@ -167,23 +223,38 @@ static bool check_tensor(const dl_tensor *t, dtype *dt) {
                      (int)t->ndim, ARRAY_MAX_NDIM);
         return false;
     }
-    return from_dl_dtype(t->dt, dt);
+    if (!from_dl_dtype(t->dt, &in->dt)) return false;
+    size_t bytes = dtype_bytes(in->dt);
+    int64_t low, high;
+    bool fits = t->shape || t->ndim == 0;
+    if (fits) binding_c_strides(bytes, t->shape, t->ndim, in->strides);
+    for (int d = 0; fits && t->strides && d < t->ndim; d++)
+        fits = !__builtin_mul_overflow(t->strides[d], (int64_t)bytes, &in->strides[d]);
+    if (fits && !binding_extent(bytes, t->shape, in->strides, t->ndim, &low, &high)) return false;
+    if (!fits || (high > low && !t->data)) {
+        PyErr_SetString(PyExc_BufferError,
+                        "DLPack: shape, strides or address are missing or wrong");
+        return false;
+    }
+    in->data = (char *)((uintptr_t)t->data + t->byte_offset);
+    in->shareable =
+        !readonly && binding_is_aligned(bytes, t->shape, in->strides, t->ndim, in->data);
+    return true;
 }
 
 /* Takes `owner`. */
-static bool import_tensor(const dl_tensor *t, dtype dt, void (*release)(void *), void *owner,
-                          array **out) {
-    int64_t strides[ARRAY_MAX_NDIM], step = (int64_t)dtype_bytes(dt);
-    for (int d = t->ndim - 1; d >= 0; d--) {
-        strides[d] = t->strides ? t->strides[d] * (int64_t)dtype_bytes(dt) : step;
-        step *= t->shape[d];
-    }
-    return binding_share(dt, t->shape, strides, t->ndim, (char *)t->data + t->byte_offset, release,
-                         owner, out);
+static bool import_tensor(const dl_tensor *t, const imported *in, void (*release)(void *),
+                          void *owner, array **out) {
+    if (in->shareable)
+        return binding_share(in->dt, t->shape, in->strides, t->ndim, in->data, release, owner, out);
+    bool ok = binding_start() &&
+              binding_ok(array_from_memory(in->dt, t->shape, in->strides, t->ndim, in->data, out));
+    release(owner);
+    return ok;
 }
 
 static bool from_capsule(PyObject *capsule, array **out) {
-    dtype dt;
+    imported in;
     if (PyCapsule_IsValid(capsule, "dltensor_versioned")) {
         dl_versioned *m = PyCapsule_GetPointer(capsule, "dltensor_versioned");
         if (m->major != 1) {
@@ -191,9 +262,9 @@ static bool from_capsule(PyObject *capsule, array **out) {
                          m->minor);
             return false;
         }
-        if (!check_tensor(&m->tensor, &dt)) return false;
+        if (!check_tensor(&m->tensor, m->flags & DL_READ_ONLY, &in)) return false;
         if (PyCapsule_SetName(capsule, "used_dltensor_versioned") != 0) return false;
-        return import_tensor(&m->tensor, dt, release_versioned, m, out);
+        return import_tensor(&m->tensor, &in, release_versioned, m, out);
     }
     if (!PyCapsule_IsValid(capsule, "dltensor")) {
         PyErr_SetString(PyExc_ValueError,
@@ -202,14 +273,16 @@ static bool from_capsule(PyObject *capsule, array **out) {
         return false;
     }
     dl_managed *m = PyCapsule_GetPointer(capsule, "dltensor");
-    if (!check_tensor(&m->tensor, &dt)) return false;
+    if (!check_tensor(&m->tensor, false, &in)) return false;
     if (PyCapsule_SetName(capsule, "used_dltensor") != 0) return false;
-    return import_tensor(&m->tensor, dt, release_plain, m, out);
+    return import_tensor(&m->tensor, &in, release_plain, m, out);
 }
 
 /* o.__dlpack__(max_version=(1, 0)), or without the argument for older producers. */
 static PyObject *ask_capsule(PyObject *o) {
+    if (!binding_enter()) return NULL;
     PyObject *method = PyObject_GetAttrString(o, "__dlpack__");
+    binding_leave();
     if (!method) return NULL;
     PyObject *empty = PyTuple_New(0), *kwargs = Py_BuildValue("{s(ii)}", "max_version", 1, 0);
     PyObject *capsule = empty && kwargs ? PyObject_Call(method, empty, kwargs) : NULL;

@@ -1,5 +1,6 @@
 /* Functions of simt._core on arrays: one per elementwise row of array_ops.def (ew_NAME), reductions
  * (red_NAME), creation, joining, products, and looking inside (evaluate, stats). */
+#include "base/heap.h"
 #include "binding/binding.h"
 
 #include <string.h>
@@ -282,7 +283,7 @@ FUNCTION(make_arange) {
     for (int i = 0; i < 3; i++) {
         PyObject *o = values[one && i == 1 ? 0 : i];
         if ((one && i == 0) || !o || o == Py_None) continue;
-        int done = binding_to_scalar(o, &part[i]);
+        int done = binding_to_scalar(o, FACE_NUMPY, &part[i]);
         if (done == 0) PyErr_Format(PyExc_TypeError, "Unsupported type %R", (PyObject *)Py_TYPE(o));
         if (done <= 0) return NULL;
         floats |= part[i].kind == 'F' || part[i].kind == 'U';
@@ -304,7 +305,7 @@ FUNCTION(make_linspace) {
     dtype dt = DT_F64;
     array *made = NULL;
     for (int i = 0; i < 2; i++) {
-        int done = binding_to_scalar(values[i], &ends[i]);
+        int done = binding_to_scalar(values[i], FACE_NUMPY, &ends[i]);
         if (done == 0)
             PyErr_Format(PyExc_TypeError, "Unsupported type %R", (PyObject *)Py_TYPE(values[i]));
         if (done <= 0) return NULL;
@@ -363,15 +364,13 @@ static const int64_t flat_length = -1; /* reshape to one axis */
 static bool to_arrays(PyObject *o, array ***out, Py_ssize_t *n) {
     *n = 0;
     *out = NULL;
-    PyObject *list = PyObject_TypeCheck(o, &binding_ndarray_type)
-                         ? PySequence_List(o)
-                         : PySequence_Fast(o, "expected a sequence of arrays");
+    PyObject *list = PySequence_Tuple(o);
     if (!list) return false;
-    Py_ssize_t count = PySequence_Fast_GET_SIZE(list);
+    Py_ssize_t count = PyTuple_GET_SIZE(list);
     *out = PyMem_Calloc((size_t)count + 1, sizeof **out);
     bool ok = *out != NULL;
     for (Py_ssize_t i = 0; ok && i < count; i++) {
-        array *a = binding_get_ndarray(PySequence_Fast_GET_ITEM(list, i));
+        array *a = binding_get_ndarray(PyTuple_GET_ITEM(list, i));
         ok = a != NULL;
         if (ok) (*out)[(*n)++] = array_ref(a);
     }
@@ -422,6 +421,32 @@ FUNCTION(concatenate) {
 FUNCTION(stack) {
     PARSE("stack", 3, 1, "arrays", "axis", "out")
     return join(true, values[0], values[1], values[2]);
+}
+
+bool binding_repeat_index(PyObject *o, PyObject *size_object, graph_face face, array **out) {
+    array *given, *counts = NULL;
+    int64_t size;
+    if (!binding_to_int64(size_object, &size) ||
+        !binding_to_array(o, false, DT_I64, face, DT_F32, &given))
+        return false;
+    bool fine = size >= 0 && given->ndim <= 1 && (!dtype_is_float(given->dt) || !given->size);
+    if (!fine) PyErr_SetString(PyExc_TypeError, "repeats must be an integer or a row of integers");
+    int64_t *numbers = fine ? heap_alloc((size_t)given->size * sizeof *numbers + 1) : NULL;
+    if (fine && !numbers) PyErr_NoMemory();
+    bool ok = numbers && binding_ok(array_astype(given, DT_I64, &counts)) &&
+              binding_ok(array_copy_out(counts, numbers)) &&
+              binding_ok(array_repeat_index(numbers, given->size, size, out));
+    heap_free(numbers);
+    array_unref(given);
+    array_unref(counts);
+    return ok;
+}
+
+/* repeat_index(counts, size) */
+static PyObject *repeat_index(PyObject *module, PyObject *const *args, Py_ssize_t nargs) {
+    array *made;
+    if (nargs != 2) return PyErr_Format(PyExc_TypeError, "repeat_index(counts, size)");
+    return binding_repeat_index(args[0], args[1], FACE_NUMPY, &made) ? binding_wrap(made) : NULL;
 }
 
 FUNCTION(broadcast_to) {
@@ -578,6 +603,7 @@ static PyMethodDef functions[] = {
     FAST("argsort", argsort),
     FAST("sort", sort),
     FAST("stack", stack),
+    {"repeat_index", (PyCFunction)(void (*)(void))repeat_index, METH_FASTCALL, NULL},
     FAST("broadcast_to", broadcast_to),
     FAST("expand_dims", expand_dims),
     FAST("take_along_axis", take_along_axis),

@@ -3,12 +3,15 @@
 #include "binding/binding.h"
 
 #include <frameobject.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "device/device.h"
+
+enum { STACK_RESERVE = 1 << 20 }; /* what compiling a kernel and running it may need */
 
 /* ---- the GIL ---- */
 
@@ -32,6 +35,34 @@ void binding_release_object(void *owner) {
     Py_DECREF((PyObject *)owner);
     PyErr_Restore(type, value, traceback);
     PyGILState_Release(state);
+}
+
+/* ---- the C stack ---- */
+
+/* The lowest address that calls of Python code may begin at, in this thread. */
+static char *stack_limit(void) {
+    static _Thread_local char *limit;
+    if (limit) return limit;
+    limit = (char *)1; /* unknown: no limit of ours */
+#ifdef __linux__
+    pthread_attr_t attr;
+    void *low;
+    size_t size;
+    if (pthread_getattr_np(pthread_self(), &attr) != 0) return limit;
+    if (pthread_attr_getstack(&attr, &low, &size) == 0)
+        limit = (char *)low + (size / 4 < STACK_RESERVE ? size / 4 : STACK_RESERVE);
+    pthread_attr_destroy(&attr);
+#endif
+    return limit;
+}
+
+bool binding_enter(void) {
+    if ((char *)__builtin_frame_address(0) < stack_limit()) {
+        PyErr_SetString(PyExc_RecursionError, "maximum recursion depth exceeded: Python code and "
+                                              "simt call each other too deeply");
+        return false;
+    }
+    return Py_EnterRecursiveCall(" in simt") == 0;
 }
 
 /* ---- the user's line ---- */

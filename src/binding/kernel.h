@@ -73,9 +73,8 @@ bool kernel_scalar_of_object(PyObject *dtype_like, py_scalar *out);
 /* The same, and record types (*out NONE). */
 bool kernel_element_of_object(PyObject *dtype_like, py_scalar *out, const kernel_record **record);
 bool kernel_scalar_of_format(const char *format, Py_ssize_t itemsize, py_scalar *out); /* buffers */
-bool kernel_scalar_of_dtype(dtype dt, py_scalar *out); /* false (no exception): bfloat16 */
-PyObject *kernel_device_dtype(const device_array *d);  /* new reference; imports NumPy */
-void kernel_c_strides(size_t itemsize, const int64_t *shape, int ndim, int64_t *strides);
+bool kernel_scalar_of_dtype(dtype dt, py_scalar *out);        /* false (no exception): bfloat16 */
+PyObject *kernel_device_dtype(const device_array *d);         /* new reference; imports NumPy */
 bool kernel_is_contiguous(const device_array *d, char order); /* 'C' or 'F' */
 int64_t kernel_size(const device_array *d);
 /* A view of d's storage with the same elements. strides NULL: C order. */

@@ -221,32 +221,27 @@ static bool unsupported_elements(walk *w, PyObject *o) {
 
 /* Anything with the buffer protocol. */
 static bool add_host(walk *w, PyObject *o) {
-    Py_buffer view;
-    int64_t shape[PY_MAX_NDIM], strides[PY_MAX_NDIM];
+    binding_buffer b;
     py_scalar type = PY_S_NONE;
     const kernel_record *record = NULL;
-    if (PyObject_GetBuffer(o, &view, PyBUF_STRIDES | PyBUF_FORMAT) != 0)
-        return unsupported_elements(w, o);
-    bool known = !view.suboffsets && kernel_scalar_of_format(view.format, view.itemsize, &type);
-    if (!known && !view.suboffsets) known = (record = kernel_record_of_object(o)) != NULL;
+    if (!binding_get_buffer(o, false, &b)) return unsupported_elements(w, o);
+    const Py_buffer *view = &b.view;
+    bool known = b.usable && kernel_scalar_of_format(view->format, view->itemsize, &type);
+    if (!known && b.usable) known = (record = kernel_record_of_object(o)) != NULL;
     launch_array *a = NULL;
-    if (known && view.ndim <= PY_MAX_NDIM) {
-        for (int d = 0; d < view.ndim; d++) {
-            shape[d] = view.shape[d];
-            strides[d] = view.strides[d];
-        }
-        a = add_array(w, type, record, view.readonly, shape, strides, view.ndim, view.buf);
+    if (known && view->ndim <= PY_MAX_NDIM) {
+        a = add_array(w, type, record, view->readonly, b.shape, b.strides, view->ndim, view->buf);
     } else if (known) {
         unsupported(w, o, " of more than 8 dimensions");
     } else if (!PyErr_Occurred()) {
         unsupported_elements(w, o);
     }
     if (!a) {
-        PyBuffer_Release(&view);
+        PyBuffer_Release(&b.view);
         return false;
     }
     a->kind = ARG_HOST;
-    a->view = view;
+    a->view = b.view;
     return true;
 }
 

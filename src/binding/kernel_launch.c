@@ -198,9 +198,11 @@ static bool launch(const configured *c, PyObject *const *args, Py_ssize_t n) {
     dispatcher *d = c->of;
     kernel_args k;
     kernel_names names = {d->name, d->function};
-    if (!check_launch(c) || !check_count(d, n) || !binding_start() ||
-        !kernel_args_walk(&k, &names, args, n))
+    if (!check_launch(c) || !check_count(d, n) || !binding_start() || !binding_enter())
         return kernel_add_definition(d->function, d->name);
+    bool walked = kernel_args_walk(&k, &names, args, n);
+    binding_leave();
+    if (!walked) return kernel_add_definition(d->function, d->name);
     bool ok = true;
     for (; n < d->nparameters; n++) k.signature[k.nsignature++] = PY_SIG_DEFAULT;
     uint32_t block[3] = {(uint32_t)c->block[0], (uint32_t)c->block[1], (uint32_t)c->block[2]};
@@ -283,23 +285,28 @@ static bool dimension_error(const char *name, PyObject *o, PyObject *item) {
     return false;
 }
 
+static bool dimension(PyObject *o, PyObject *item, const char *name, int64_t *out) {
+    if (!PyIndex_Check(item)) return dimension_error(name, o, item);
+    if (binding_to_int64(item, out)) return true;
+    if (PyErr_ExceptionMatches(PyExc_RecursionError)) return false;
+    if (!PyErr_ExceptionMatches(PyExc_OverflowError)) return dimension_error(name, o, item);
+    PyErr_Clear();
+    *out = INT64_MAX;
+    return true;
+}
+
 /* An integer or up to three. */
 static bool dimensions(PyObject *o, const char *name, int64_t out[3]) {
     out[0] = out[1] = out[2] = 1;
-    bool sequence = PyTuple_Check(o) || PyList_Check(o);
-    PyObject *const *items = sequence ? PySequence_Fast_ITEMS(o) : &o;
-    Py_ssize_t n = sequence ? PySequence_Fast_GET_SIZE(o) : 1;
-    if (n < 1 || n > 3) return dimension_error(name, o, NULL);
-    for (Py_ssize_t i = 0; i < n; i++) {
-        if (!PyIndex_Check(items[i])) return dimension_error(name, o, items[i]);
-        if (!binding_to_int64(items[i], &out[i])) {
-            if (!PyErr_ExceptionMatches(PyExc_OverflowError))
-                return dimension_error(name, o, items[i]);
-            PyErr_Clear();
-            out[i] = INT64_MAX;
-        }
-    }
-    return true;
+    bool list = PyList_Check(o);
+    if (!list && !PyTuple_Check(o)) return dimension(o, o, name, &out[0]);
+    PyObject *items = list ? PyList_AsTuple(o) : Py_NewRef(o); /* an __index__ may change a list */
+    Py_ssize_t n = items ? PyTuple_GET_SIZE(items) : 0;
+    bool ok = items && ((n >= 1 && n <= 3) || dimension_error(name, o, NULL));
+    for (Py_ssize_t i = 0; ok && i < n; i++)
+        ok = dimension(o, PyTuple_GET_ITEM(items, i), name, &out[i]);
+    Py_XDECREF(items);
+    return ok;
 }
 
 /* kernel[grid, block(, stream(, shared))] */

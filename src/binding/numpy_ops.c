@@ -77,8 +77,11 @@ static PyObject *run_elementwise(array_op op, const operand *in, int n, PyObject
                                  bool has_dtype, dtype dt) {
     PyObject *result;
     if (!check_weak(op, in, n, &result)) return result;
-    op_options options = {
-        .face = FACE_NUMPY, .default_float = DT_F64, .has_dtype = has_dtype, .dt = dt};
+    op_options options = {.face = FACE_NUMPY,
+                          .default_float = DT_F64,
+                          .has_dtype = has_dtype,
+                          .same_kind = true,
+                          .dt = dt};
     if (out) {
         options.out = binding_get_ndarray(out);
         if (!options.out) return NULL;

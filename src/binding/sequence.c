@@ -1,255 +1,13 @@
-/* Arrays from Python data: nested sequences, scalars, buffers, the array interface, DLPack; and back to lists.
+/* Arrays from Python data: nested sequences, scalars, what has memory of its own (foreign.c); and back to
+ * lists.
  *
  * A nested sequence is walked twice: discovery fixes shape and dtype (and finds what is ragged), filling
  * writes the elements into the new array's memory, which nobody else has seen yet.
  */
 #include "base/heap.h"
-#include "binding/kernel.h"
+#include "binding/binding.h"
 
 #include <string.h>
-
-/* ---- memory of others ---- */
-
-static void release_buffer(void *owner) {
-    if (!Py_IsInitialized()) return;
-    PyGILState_STATE state = PyGILState_Ensure();
-    PyObject *type, *value, *traceback;
-    PyErr_Fetch(&type, &value, &traceback);
-    PyBuffer_Release((Py_buffer *)owner);
-    heap_free(owner);
-    PyErr_Restore(type, value, traceback);
-    PyGILState_Release(state);
-}
-
-static void c_strides(dtype dt, const int64_t *shape, int ndim, int64_t *strides) {
-    int64_t step = (int64_t)dtype_bytes(dt);
-    for (int d = ndim - 1; d >= 0; d--) {
-        strides[d] = step;
-        step *= shape[d];
-    }
-}
-
-/* array_from_foreign for any strides: the base is the lowest address. Takes the owner: it is released
- * on failure too. */
-bool binding_share(dtype dt, const int64_t *shape, const int64_t *strides, int ndim, char *data,
-                   void (*release)(void *), void *owner, array **out) {
-    int64_t low = 0, high = (int64_t)dtype_bytes(dt), one = 1;
-    bool empty = false;
-    for (int d = 0; d < ndim; d++) {
-        int64_t reach = strides[d] * (shape[d] - 1);
-        if (shape[d] == 0)
-            empty = true;
-        else
-            *(reach < 0 ? &low : &high) += reach;
-    }
-    if (empty) low = high = 0;
-    if (!binding_start()) {
-        release(owner);
-        return false;
-    }
-    array *base;
-    int64_t bytes = high - low;
-    simt_status status = low == 0 ? array_from_foreign(dt, shape, strides, ndim, data, (size_t)high,
-                                                       release, owner, out)
-                                  : array_from_foreign(DT_U8, &bytes, &one, 1, data + low,
-                                                       (size_t)bytes, release, owner, &base);
-    if (status != SIMT_OK) {
-        binding_raise();
-        release(owner);
-        return false;
-    }
-    if (low == 0) return true;
-    status = array_view_strided(base, dt, shape, strides, ndim, -low, out);
-    array_unref(base);
-    return binding_ok(status);
-}
-
-/* The parts of a Py_buffer in our types; false without an exception when we cannot take it. */
-static bool buffer_parts(const Py_buffer *view, dtype *dt, int64_t *shape, int64_t *strides) {
-    if (view->ndim > ARRAY_MAX_NDIM || view->suboffsets) return false;
-    if (!binding_format_to_dtype(view->format, view->itemsize, dt)) return false;
-    for (int d = 0; d < view->ndim; d++) {
-        shape[d] = view->shape[d];
-        strides[d] = view->strides[d];
-    }
-    return true;
-}
-
-static int share_buffer(PyObject *o, array **out) {
-    Py_buffer *view = heap_alloc(sizeof *view);
-    if (!view) return PyErr_NoMemory(), -1;
-    if (PyObject_GetBuffer(o, view, PyBUF_STRIDES | PyBUF_FORMAT | PyBUF_WRITABLE) != 0) {
-        PyErr_Clear();
-        if (PyObject_GetBuffer(o, view, PyBUF_STRIDES | PyBUF_FORMAT) != 0) {
-            PyErr_Clear();
-            heap_free(view);
-            return 0;
-        }
-    }
-    dtype dt;
-    int64_t shape[ARRAY_MAX_NDIM], strides[ARRAY_MAX_NDIM];
-    if (!buffer_parts(view, &dt, shape, strides)) {
-        PyBuffer_Release(view);
-        heap_free(view);
-        return 0;
-    }
-    return binding_share(dt, shape, strides, view->ndim, view->buf, release_buffer, view, out) ? 1
-                                                                                               : -1;
-}
-
-typedef struct interface {
-    dtype dt;
-    int ndim;
-    int64_t shape[ARRAY_MAX_NDIM], strides[ARRAY_MAX_NDIM];
-    char *data;
-    Py_buffer buffer; /* data came as an object with the buffer protocol */
-    bool has_buffer;
-} interface;
-
-static bool interface_data(PyObject *dict, interface *i) {
-    PyObject *data = PyDict_GetItemString(dict, "data");
-    if (data && PyTuple_Check(data) && PyTuple_GET_SIZE(data) == 2) {
-        i->data = PyLong_AsVoidPtr(PyTuple_GET_ITEM(data, 0));
-        return !PyErr_Occurred();
-    }
-    if (!data || PyObject_GetBuffer(data, &i->buffer, PyBUF_SIMPLE) != 0) {
-        if (!PyErr_Occurred()) PyErr_SetString(PyExc_ValueError, "__array_interface__ has no data");
-        return false;
-    }
-    i->data = i->buffer.buf;
-    i->has_buffer = true;
-    return true;
-}
-
-/* Checks that a buffer given as data is long enough for what shape and strides say. */
-static bool interface_fits(const interface *i) {
-    if (!i->has_buffer) return true;
-    int64_t low = 0, high = (int64_t)dtype_bytes(i->dt);
-    for (int d = 0; d < i->ndim; d++) {
-        int64_t reach = 0;
-        if (i->shape[d] == 0) return true;
-        if (i->shape[d] < 0 || __builtin_mul_overflow(i->strides[d], i->shape[d] - 1, &reach) ||
-            __builtin_add_overflow(reach < 0 ? low : high, reach, reach < 0 ? &low : &high))
-            return false;
-    }
-    return low >= 0 && high <= i->buffer.len;
-}
-
-/* Tri-state. */
-static int interface_read(PyObject *o, interface *i) {
-    i->has_buffer = false;
-    PyObject *dict = PyObject_GetAttrString(o, "__array_interface__");
-    if (!dict) {
-        PyErr_Clear();
-        return 0;
-    }
-    PyObject *shape = PyDict_Check(dict) ? PyDict_GetItemString(dict, "shape") : NULL;
-    PyObject *typestr = PyDict_Check(dict) ? PyDict_GetItemString(dict, "typestr") : NULL;
-    PyObject *strides = PyDict_Check(dict) ? PyDict_GetItemString(dict, "strides") : NULL;
-    int done = shape && typestr ? 1 : 0;
-    if (done && (!binding_to_dtype(typestr, &i->dt) ||
-                 !binding_to_shape(shape, "shape", i->shape, &i->ndim)))
-        done = -1;
-    if (done > 0) c_strides(i->dt, i->shape, i->ndim, i->strides);
-    int count = i->ndim;
-    if (done > 0 && strides && strides != Py_None &&
-        (!binding_to_shape(strides, "strides", i->strides, &count) || count != i->ndim))
-        done = -1;
-    if (done > 0 && !interface_data(dict, i)) done = -1;
-    if (done > 0 && !interface_fits(i)) {
-        PyErr_SetString(PyExc_ValueError,
-                        "__array_interface__: the data is shorter than shape and strides say");
-        done = -1;
-    }
-    if (done < 0 && !PyErr_Occurred())
-        PyErr_SetString(PyExc_ValueError, "invalid __array_interface__");
-    if (done < 0 && i->has_buffer) PyBuffer_Release(&i->buffer);
-    Py_DECREF(dict);
-    return done;
-}
-
-int binding_share_device(PyObject *o, array **out) {
-    device_array *d;
-    int done = kernel_device_share(o, &d);
-    if (done <= 0) return done;
-    bool ok = kernel_device_to_array(d, out);
-    Py_DECREF(d);
-    return ok ? 1 : -1;
-}
-
-int binding_share_memory(PyObject *o, array **out) {
-    int device = PyObject_CheckBuffer(o) ? 0 : binding_share_device(o, out);
-    if (device) return device;
-    if (PyObject_CheckBuffer(o)) return share_buffer(o, out);
-    interface i;
-    int done = interface_read(o, &i);
-    if (done <= 0) return done;
-    if (i.has_buffer) { /* read-only bytes: cannot be shared */
-        PyBuffer_Release(&i.buffer);
-        return 0;
-    }
-    Py_INCREF(o);
-    return binding_share(i.dt, i.shape, i.strides, i.ndim, i.data, binding_release_object, o, out)
-               ? 1
-               : -1;
-}
-
-/* Takes `made`, gives it in the asked dtype. */
-static bool in_dtype(array *made, bool has_dtype, dtype dt, array **out) {
-    if (!has_dtype || made->dt == dt) return *out = made, true;
-    bool ok = binding_ok(array_astype(made, dt, out));
-    array_unref(made);
-    return ok;
-}
-
-static int copy_buffer(PyObject *o, bool has_dtype, dtype want, array **out) {
-    Py_buffer view;
-    dtype dt;
-    int64_t shape[ARRAY_MAX_NDIM], strides[ARRAY_MAX_NDIM];
-    if (PyObject_GetBuffer(o, &view, PyBUF_STRIDES | PyBUF_FORMAT) != 0) {
-        PyErr_Clear();
-        return 0;
-    }
-    int done = buffer_parts(&view, &dt, shape, strides) ? 1 : 0;
-    array *made;
-    if (done && (!binding_start() ||
-                 !binding_ok(array_from_memory(dt, shape, strides, view.ndim, view.buf, &made))))
-        done = -1;
-    PyBuffer_Release(&view);
-    return done == 1 ? (in_dtype(made, has_dtype, want, out) ? 1 : -1) : done;
-}
-
-static int copy_interface(PyObject *o, bool has_dtype, dtype want, array **out) {
-    interface i;
-    int done = interface_read(o, &i);
-    if (done <= 0) return done;
-    array *made;
-    bool ok = binding_start() &&
-              binding_ok(array_from_memory(i.dt, i.shape, i.strides, i.ndim, i.data, &made));
-    if (i.has_buffer) PyBuffer_Release(&i.buffer);
-    return ok && in_dtype(made, has_dtype, want, out) ? 1 : -1;
-}
-
-static int copy_dlpack(PyObject *o, bool has_dtype, dtype want, array **out) {
-    if (PyType_Check(o) || !PyObject_HasAttrString(o, "__dlpack__")) return 0;
-    array *shared, *made;
-    if (!binding_from_dlpack(o, &shared)) return -1;
-    bool ok = binding_ok(array_copy(shared, &made)) && binding_ok(array_evaluate(made));
-    array_unref(shared);
-    return ok && in_dtype(made, has_dtype, want, out) ? 1 : -1;
-}
-
-/* Whatever has memory of its own; tri-state. */
-static int copy_memory(PyObject *o, bool has_dtype, dtype dt, array **out) {
-    if (PyObject_CheckBuffer(o) && !PyBytes_Check(o)) {
-        int done = copy_buffer(o, has_dtype, dt, out);
-        if (done) return done;
-    }
-    if (PyLong_Check(o) || PyFloat_Check(o) || PyType_Check(o)) return 0;
-    int done = copy_interface(o, has_dtype, dt, out);
-    if (done == 0) done = copy_dlpack(o, has_dtype, dt, out);
-    return done;
-}
 
 /* ---- nested sequences ---- */
 
@@ -336,7 +94,7 @@ static bool discover_array_leaf(discovery *d, PyObject *o, int depth) {
     if (binding_is_array(o)) {
         a = array_ref(((pyarray *)o)->a);
     } else {
-        int done = copy_memory(o, false, DT_F32, &a);
+        int done = binding_copy_memory(o, false, DT_F32, &a);
         if (done <= 0) return unsupported_leaf(o, d->face, depth);
     }
     bool ok = true;
@@ -374,19 +132,24 @@ static bool is_known_number(const discovery *d, PyObject *o, int depth) {
 }
 
 static bool discover(discovery *d, PyObject *o, int depth) {
-    if (is_known_number(d, o, depth)) return true;
     if (!is_sequence(o)) return discover_leaf(d, o, depth);
+    if (!binding_enter()) return false;
     PyObject *list = PySequence_Fast(o, "not a sequence");
-    if (!list) return false;
-    Py_ssize_t n = PySequence_Fast_GET_SIZE(list);
-    bool ok = meet_axis(d, depth, n);
+    Py_ssize_t n = list ? PySequence_Fast_GET_SIZE(list) : 0;
+    bool ok = list && meet_axis(d, depth, n);
     if (ok && n == 0) {
         d->depth_known = true;
         ok = depth + 1 == d->ndim ? true : ragged(d, depth, n);
     }
-    for (Py_ssize_t i = 0; ok && i < PySequence_Fast_GET_SIZE(list); i++)
-        ok = discover(d, PySequence_Fast_GET_ITEM(list, i), depth + 1);
-    Py_DECREF(list);
+    for (Py_ssize_t i = 0; ok && i < PySequence_Fast_GET_SIZE(list); i++) {
+        PyObject *item = PySequence_Fast_GET_ITEM(list, i);
+        if (is_known_number(d, item, depth + 1)) continue;
+        Py_INCREF(item); /* looking at it may change the list */
+        ok = discover(d, item, depth + 1);
+        Py_DECREF(item);
+    }
+    binding_leave();
+    Py_XDECREF(list);
     return ok;
 }
 
@@ -426,13 +189,16 @@ static bool float_to_integer_fails(double f) {
     return true;
 }
 
-static bool fill_leaf(filling *f, PyObject *o) {
-    size_t bytes = dtype_bytes(f->dt);
-    if (f->to + bytes > f->end) { /* the sequence changed while it was read */
+static bool changed(void) {
+    if (!PyErr_Occurred())
         PyErr_SetString(PyExc_RuntimeError,
                         "a sequence changed its length while an array was made of it");
-        return false;
-    }
+    return false;
+}
+
+static bool fill_leaf(filling *f, PyObject *o) {
+    size_t bytes = dtype_bytes(f->dt);
+    if ((size_t)(f->end - f->to) < bytes) return changed();
     scalar s;
     if (f->dt == DT_I64 && PyLong_CheckExact(o)) {
         int overflow;
@@ -446,7 +212,7 @@ static bool fill_leaf(filling *f, PyObject *o) {
         s = (scalar){.kind = 'F', .f = PyFloat_AS_DOUBLE(o)};
         if (dtype_is_integer(f->dt) && float_to_integer_fails(s.f)) return false;
     } else {
-        int done = binding_to_scalar(o, &s);
+        int done = binding_to_scalar(o, f->d->face, &s);
         if (done <= 0) return unsupported_leaf(o, f->d->face, f->d->ndim);
         if (s.kind != 'F' && PyLong_Check(o) && !binding_integer_fits(s, f->dt))
             return out_of_bounds(o, f->d->face, f->dt);
@@ -460,18 +226,16 @@ static bool fill_array(filling *f, PyObject *o) {
     array *a = NULL, *cast = NULL;
     if (binding_is_array(o))
         a = array_ref(((pyarray *)o)->a);
-    else if (copy_memory(o, false, DT_F32, &a) <= 0)
+    else if (binding_copy_memory(o, false, DT_F32, &a) <= 0)
         return unsupported_leaf(o, f->d->face, f->d->ndim);
     size_t bytes = (size_t)a->size * dtype_bytes(f->dt);
-    bool ok = f->to + bytes <= f->end && binding_ok(array_astype(a, f->dt, &cast)) &&
+    bool fits = bytes <= (size_t)(f->end - f->to);
+    bool ok = fits && binding_ok(array_astype(a, f->dt, &cast)) &&
               binding_ok(array_copy_out(cast, f->to));
-    f->to += bytes;
+    if (ok) f->to += bytes;
     array_unref(a);
     array_unref(cast);
-    if (!ok && !PyErr_Occurred())
-        PyErr_SetString(PyExc_RuntimeError,
-                        "a sequence changed its length while an array was made of it");
-    return ok;
+    return ok || changed();
 }
 
 static bool fill(filling *f, PyObject *o, int depth) {
@@ -479,12 +243,12 @@ static bool fill(filling *f, PyObject *o, int depth) {
     if (!is_sequence(o)) return fill_array(f, o);
     PyObject *list = PySequence_Fast(o, "not a sequence");
     if (!list) return false;
-    bool ok = PySequence_Fast_GET_SIZE(list) == f->d->shape[depth];
-    if (!ok)
-        PyErr_SetString(PyExc_RuntimeError,
-                        "a sequence changed its length while an array was made of it");
-    for (Py_ssize_t i = 0; ok && i < PySequence_Fast_GET_SIZE(list); i++)
-        ok = fill(f, PySequence_Fast_GET_ITEM(list, i), depth + 1);
+    bool ok = PySequence_Fast_GET_SIZE(list) == f->d->shape[depth] || changed();
+    for (Py_ssize_t i = 0; ok && i < PySequence_Fast_GET_SIZE(list); i++) {
+        PyObject *item = Py_NewRef(PySequence_Fast_GET_ITEM(list, i)); /* as in discover */
+        ok = fill(f, item, depth + 1);
+        Py_DECREF(item);
+    }
     Py_DECREF(list);
     return ok;
 }
@@ -496,7 +260,7 @@ bool binding_to_array(PyObject *o, bool has_dtype, dtype dt, graph_face face, dt
         return binding_ok(has_dtype ? array_astype(a, dt, out) : array_copy(a, out));
     }
     if (!is_sequence(o)) {
-        int done = copy_memory(o, has_dtype, dt, out);
+        int done = binding_copy_memory(o, has_dtype, dt, out);
         if (done) return done > 0;
     }
     if (!binding_start()) return false;
@@ -507,7 +271,7 @@ bool binding_to_array(PyObject *o, bool has_dtype, dtype dt, graph_face face, dt
     if (!binding_ok(array_empty(dt, d.shape, d.ndim, &made))) return false;
     char *data = array_data(made);
     filling f = {.d = &d, .dt = dt, .to = data, .end = data + (size_t)made->size * dtype_bytes(dt)};
-    if (made->size > 0 && !fill(&f, o, 0)) {
+    if (made->size > 0 && !(fill(&f, o, 0) && (f.to == f.end || changed()))) {
         array_unref(made);
         return false;
     }

@@ -63,14 +63,19 @@ TENSOR_FUNCTION(as_tensor, op_as_tensor)
 
 /* PyTorch has no negative strides and no foreign byte order. */
 static bool from_numpy_layout(PyObject *o) {
-    Py_buffer view;
-    if (PyObject_GetBuffer(o, &view, PyBUF_STRIDES | PyBUF_FORMAT) != 0) {
+    binding_buffer b;
+    if (!binding_get_buffer(o, false, &b)) {
         PyErr_Clear(); /* told by binding_share_memory */
         return true;
     }
-    bool negative = false, swapped = view.format && view.format[0] == '>' && view.itemsize > 1;
-    for (int i = 0; i < view.ndim; i++) negative |= view.strides[i] < 0;
-    PyBuffer_Release(&view);
+    const Py_buffer *view = &b.view;
+    bool negative = false, swapped = view->format && *view->format == '>' && view->itemsize > 1;
+    dtype dt;
+    bool crooked =
+        b.usable && binding_format_to_dtype(view->format, view->itemsize, &dt) &&
+        !binding_is_aligned((size_t)view->itemsize, b.shape, b.strides, view->ndim, view->buf);
+    for (int i = 0; b.usable && i < view->ndim; i++) negative |= b.strides[i] < 0;
+    PyBuffer_Release(&b.view);
     if (negative)
         PyErr_SetString(
             PyExc_ValueError,
@@ -81,7 +86,11 @@ static bool from_numpy_layout(PyObject *o) {
         PyErr_SetString(PyExc_ValueError,
                         "given numpy array has byte order different from the native byte order. "
                         "Conversion between byte orders is currently not supported.");
-    return !negative && !swapped;
+    else if (crooked)
+        PyErr_SetString(PyExc_ValueError,
+                        "given numpy array strides not a multiple of the element byte size. Copy "
+                        "the numpy array to reallocate the memory.");
+    return !negative && !swapped && !crooked;
 }
 
 static PyObject *from_numpy(PyObject *module, PyObject *o) {
@@ -216,7 +225,7 @@ static PyObject *op_full(PyObject **v) {
     scalar value = {.kind = 'I'};
     bool clear = v[2] != Py_None;
     if (!binding_to_shape(v[1], "size", shape, &ndim)) return NULL;
-    if (clear && binding_to_scalar(v[2], &value) <= 0) {
+    if (clear && binding_to_scalar(v[2], FACE_TORCH, &value) <= 0) {
         if (!PyErr_Occurred())
             PyErr_Format(PyExc_TypeError, "%s(): argument 'fill_value' must be a number, not %s",
                          name, Py_TYPE(v[2])->tp_name);
@@ -240,7 +249,7 @@ static PyObject *op_arange(PyObject **v) {
     int dt;
     bool floating = false;
     for (int i = 0; i < 3; i++) {
-        if (binding_to_scalar(v[i], &s[i]) <= 0) {
+        if (binding_to_scalar(v[i], FACE_TORCH, &s[i]) <= 0) {
             if (!PyErr_Occurred())
                 PyErr_Format(PyExc_TypeError, "arange(): arguments must be Number, not %s",
                              Py_TYPE(v[i])->tp_name);
@@ -533,7 +542,7 @@ TENSOR_METHOD(__array__, op___array__) static PyObject *op___dlpack__(PyObject *
     if (t->requires_grad)
         return PyErr_Format(PyExc_BufferError,
                             "Can't export tensors that require gradient, use tensor.detach()");
-    return binding_to_dlpack(t->a, v[2] && v[2] != Py_None);
+    return binding_to_dlpack(t->a, false, v[2], v[3], v[4]);
 }
 TENSOR_SIGNATURE(__dlpack__, 1, 1, "input", "stream", "max_version", "dl_device", "copy")
 TENSOR_METHOD(__dlpack__, op___dlpack__)

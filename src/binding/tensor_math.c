@@ -270,6 +270,11 @@ static PyObject *add_alpha(PyObject **v, double sign, bool inplace, const char *
     array_op op = sign > 0 ? OP_ADD : OP_SUBTRACT;
     double alpha;
     if (!tensor_double_arg(v[2], 1, "alpha", &alpha)) return NULL;
+    if (v[2] && PyFloat_Check(v[2]) && tensor_check(v[0]) && tensor_check(v[1]) &&
+        !dtype_is_float(tensor_of(v[0])->a->dt) && !dtype_is_float(tensor_of(v[1])->a->dt))
+        return PyErr_Format(PyExc_RuntimeError,
+                            "For integral input tensors, argument alpha must not be a floating "
+                            "point number.");
     if (alpha == 1)
         return inplace ? binary_inplace(op, v[0], v[1], name) : binary(op, v[0], v[1], name);
     PyObject *scaled = binary(OP_MULTIPLY, v[1], v[2], name);
@@ -413,7 +418,12 @@ static PyObject *op_masked_fill(PyObject **v) {
     if (!mask || !tensor_need_operand(v[2], "masked_fill", &value)) return NULL;
     tensor *number = NULL, *out = NULL;
     simt_status s = SIMT_OK;
-    if (value.v.t)
+    if (value.v.t && value.v.t->a->ndim)
+        s = status_fail(SIMT_ERR_RUNTIME,
+                        "masked_fill_ only supports a 0-dimensional value tensor, but got tensor "
+                        "with %d dimension(s).",
+                        value.v.t->a->ndim);
+    else if (value.v.t)
         s = grad_cast(value.v.t, self->a->dt, &number); /* the tensor's type stays */
     else if (value.v.s.kind == 'F' && !dtype_is_float(self->a->dt))
         s = status_fail(SIMT_ERR_RUNTIME, "value cannot be converted to type %s without overflow",
@@ -446,6 +456,11 @@ static PyObject *fused(array_op op, PyObject **v, PyObject *factor, bool inplace
     tensor *b = tensor_arg(v[1], name, "tensor1", 2);
     tensor *c = b && op != OP_LERP ? tensor_arg(v[2], name, "tensor2", 3) : NULL;
     if (!b || (op != OP_LERP && !c)) return NULL;
+    if (op == OP_ADDCMUL && s0 != floor(s0) && !dtype_is_float(self->a->dt) &&
+        !dtype_is_float(b->a->dt) && !dtype_is_float(c->a->dt))
+        return PyErr_Format(PyExc_RuntimeError,
+                            "For integral input tensors, argument value must not be a floating "
+                            "point number.");
     tensor_operand in[3] = {{self}, {b}, {c}};
     grad_options o = {.scalars = &s0, .nscalars = 1};
     tensor *out = NULL;
@@ -489,7 +504,18 @@ static PyObject *fill(PyObject *self, PyObject *value) {
     tensor_operand_done(&v);
     return tensor_same(s, self);
 }
-static PyObject *op_fill_(PyObject **v) { return fill(v[0], v[1]); }
+static PyObject *op_fill_(PyObject **v) {
+    tensor_value value;
+    if (!tensor_need_operand(v[1], "fill_", &value)) return NULL;
+    int ndim = value.v.t ? value.v.t->a->ndim : 0;
+    tensor_operand_done(&value);
+    if (ndim)
+        return PyErr_Format(PyExc_RuntimeError,
+                            "fill_ only supports 0-dimension value tensor but got tensor with %d "
+                            "dimensions.",
+                            ndim);
+    return fill(v[0], v[1]);
+}
 static PyObject *method_zero_(PyObject *self, PyObject *unused) {
     tensor_operand zero = {NULL, {.kind = 'I'}};
     return tensor_same(grad_copy_into(tensor_of(self), &zero), self);

@@ -244,7 +244,7 @@ static PyObject *op_narrow(PyObject **v) {
         return NULL;
     int64_t size = self->a->ndim ? self->a->shape[axis] : 0;
     if (start < 0) start += size;
-    if (start < 0 || count < 0 || start + count > size) {
+    if (start < 0 || count < 0 || start > size || count > size - start) {
         PyErr_Format(PyExc_RuntimeError,
                      "start (%lld) + length (%lld) exceeds dimension size (%lld).",
                      (long long)start, (long long)count, (long long)size);
@@ -281,10 +281,10 @@ static PyObject *split_even(tensor *t, int axis, int64_t size) {
                      (long long)size);
         return NULL;
     }
-    Py_ssize_t n = total && size ? (Py_ssize_t)((total + size - 1) / size) : 1;
+    Py_ssize_t n = total && size ? (Py_ssize_t)((total - 1) / size + 1) : 1;
     int64_t *ends = PyMem_Malloc(sizeof *ends * (size_t)n);
     if (!ends) return PyErr_NoMemory();
-    for (Py_ssize_t i = 0; i < n; i++) ends[i] = (i + 1) * size < total ? (i + 1) * size : total;
+    for (Py_ssize_t i = 0; i < n; i++) ends[i] = i + 1 < n ? (i + 1) * size : total;
     PyObject *r = parts(t, axis, ends, n, false);
     PyMem_Free(ends);
     return r;
@@ -298,15 +298,15 @@ static PyObject *op_split(PyObject **v) {
         return NULL;
     if (PyLong_Check(v[1]))
         return binding_to_int64(v[1], &number) ? split_even(self, axis, number) : NULL;
-    PyObject *sizes = PySequence_Fast(v[1], "split_size must be an int or a list of ints");
+    PyObject *sizes = PySequence_Tuple(v[1]);
     if (!sizes) return NULL;
-    Py_ssize_t n = PySequence_Fast_GET_SIZE(sizes);
+    Py_ssize_t n = PyTuple_GET_SIZE(sizes);
     int64_t *ends = PyMem_Malloc(sizeof *ends * (size_t)(n + 1)), total = 0;
     bool ok = ends != NULL;
     for (Py_ssize_t i = 0; ok && i < n; i++) {
         int64_t size;
-        ok = binding_to_int64(PySequence_Fast_GET_ITEM(sizes, i), &size);
-        total += ok ? size : 0;
+        ok = binding_to_int64(PyTuple_GET_ITEM(sizes, i), &size);
+        if (ok && (size < 0 || __builtin_add_overflow(total, size, &total))) total = -1, n = i + 1;
         ends[i] = total;
     }
     PyObject *r = NULL;
@@ -336,8 +336,8 @@ static PyObject *op_chunk(PyObject **v) {
                      (long long)chunks);
         return NULL;
     }
-    int64_t total = self->a->ndim ? self->a->shape[axis] : 0, size = (total + chunks - 1) / chunks;
-    return split_even(self, axis, size ? size : 1);
+    int64_t total = self->a->ndim ? self->a->shape[axis] : 0;
+    return split_even(self, axis, total ? (total - 1) / chunks + 1 : 1);
 }
 TENSOR_OP(chunk, op_chunk, 2, 3, "input", "chunks", "dim")
 
@@ -481,6 +481,14 @@ static PyObject *op_as_strided(PyObject **v) {
     }
     return tensor_result(grad_as_strided(self, shape, strides, ndim, offset, &out), out);
 }
+/* _repeat_index(counts, size) */
+static PyObject *op_repeat_index(PyObject **v) {
+    array *made;
+    return binding_repeat_index(v[0], v[1], FACE_TORCH, &made) ? tensor_wrap_array(made) : NULL;
+}
+TENSOR_SIGNATURE(_repeat_index, 2, 2, "counts", "size")
+TENSOR_FUNCTION(_repeat_index, op_repeat_index)
+
 TENSOR_OP(as_strided, op_as_strided, 3, 4, "input", "size", "stride", "storage_offset")
 
 static PyObject *
@@ -542,14 +550,26 @@ PyMethodDef tensor_shape_methods[] = {SIZES(view),
                                       METHOD_ENTRY(unbind),
                                       METHOD_ENTRY(as_strided),
                                       {NULL}};
-PyMethodDef tensor_shape_functions[] = {FUNCTION_ENTRY(reshape),      FUNCTION_ENTRY(permute),
-                                        FUNCTION_ENTRY(broadcast_to), FUNCTION_ENTRY(transpose),
-                                        FUNCTION_ENTRY(swapaxes),     FUNCTION_ENTRY(t),
-                                        FUNCTION_ENTRY(squeeze),      FUNCTION_ENTRY(unsqueeze),
-                                        FUNCTION_ENTRY(flatten),      FUNCTION_ENTRY(ravel),
-                                        FUNCTION_ENTRY(unflatten),    FUNCTION_ENTRY(select),
-                                        FUNCTION_ENTRY(narrow),       FUNCTION_ENTRY(split),
-                                        FUNCTION_ENTRY(chunk),        FUNCTION_ENTRY(unbind),
-                                        FUNCTION_ENTRY(cat),          FUNCTION_ENTRY(concat),
-                                        FUNCTION_ENTRY(stack),        FUNCTION_ENTRY(as_strided),
-                                        FUNCTION_ENTRY(flip),         {NULL}};
+PyMethodDef tensor_shape_functions[] = {FUNCTION_ENTRY(reshape),
+                                        FUNCTION_ENTRY(permute),
+                                        FUNCTION_ENTRY(broadcast_to),
+                                        FUNCTION_ENTRY(transpose),
+                                        FUNCTION_ENTRY(swapaxes),
+                                        FUNCTION_ENTRY(t),
+                                        FUNCTION_ENTRY(squeeze),
+                                        FUNCTION_ENTRY(unsqueeze),
+                                        FUNCTION_ENTRY(flatten),
+                                        FUNCTION_ENTRY(ravel),
+                                        FUNCTION_ENTRY(unflatten),
+                                        FUNCTION_ENTRY(select),
+                                        FUNCTION_ENTRY(narrow),
+                                        FUNCTION_ENTRY(split),
+                                        FUNCTION_ENTRY(chunk),
+                                        FUNCTION_ENTRY(unbind),
+                                        FUNCTION_ENTRY(cat),
+                                        FUNCTION_ENTRY(concat),
+                                        FUNCTION_ENTRY(stack),
+                                        FUNCTION_ENTRY(as_strided),
+                                        FUNCTION_ENTRY(flip),
+                                        FUNCTION_ENTRY(_repeat_index),
+                                        {NULL}};

@@ -219,6 +219,21 @@ static simt_status check_index(const tensor *t, int axis, const tensor *index, c
     return SIMT_OK;
 }
 
+/* The values that an index takes: src must have them all. */
+static simt_status check_source(const tensor *index, int axis, const tensor *src) {
+    const array *i = index->a, *s = src->a;
+    bool fits = i->ndim == s->ndim;
+    for (int d = 0; fits && d < i->ndim; d++) fits = i->shape[d] <= s->shape[d];
+    if (fits || i->size == 0) return SIMT_OK;
+    char theirs[200], mine[200];
+    shape_text(i->shape, i->ndim, mine, sizeof mine);
+    shape_text(s->shape, s->ndim, theirs, sizeof theirs);
+    return status_fail(SIMT_ERR_RUNTIME,
+                       "Expected index %s to be no larger than self apart from dimension %d and to "
+                       "be no larger size than src %s",
+                       mine, axis, theirs);
+}
+
 static simt_status rule_gather(grad_node *n, tensor *const *out, tensor **in) {
     work w = {0};
     tensor *index = w_saved(&w, n, 0);
@@ -255,6 +270,7 @@ simt_status grad_scatter(tensor *t, int axis, tensor *index, const tensor_operan
     if (src->t && src->t->a->dt != t->a->dt)
         return status_fail(SIMT_ERR_RUNTIME,
                            "scatter(): Expected self.dtype to be equal to src.dtype");
+    if (src->t) SIMT_TRY(check_source(index, axis, src->t));
     work w = {0};
     array *indices[ARRAY_MAX_NDIM] = {NULL};
     scatter_indices(&w, index, axis, indices);

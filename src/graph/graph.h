@@ -53,6 +53,10 @@ typedef struct graph_type {
  * Failure: SIMT_ERR_TYPE with the face's words (ufunc 'x' not supported for the input types ...). */
 simt_status graph_dtypes(array_op op, graph_face face, const graph_type *in, int nin,
                          dtype default_float, dtype *compute, dtype *result);
+/* NumPy's dtype= of a ufunc: there must be a loop with that result; same_kind: and the operands must go into
+ * it without changing to a lower kind. */
+simt_status graph_check_loop(array_op op, const graph_type *in, int nin, dtype dt, bool same_kind);
+bool graph_is_same_kind(dtype from, dtype to); /* NumPy's rule for casts */
 simt_status graph_reduce_dtype(array_op op, graph_face face, dtype in, dtype *result);
 /* numpy.broadcast_shapes. Failure: SIMT_ERR_VALUE with NumPy's words, or SIMT_ERR_RUNTIME with PyTorch's. */
 simt_status graph_broadcast(graph_face face, const int64_t *const *shapes, const int *ndims, int n,

@@ -86,6 +86,48 @@ static simt_status unsupported(array_op op, graph_face face, const graph_type *i
                        array_op_table[op].name);
 }
 
+bool graph_is_same_kind(dtype from, dtype to) {
+    static const char order[] = "BUIF";
+    const char *f = strchr(order, dtype_table[from].kind), *t = strchr(order, dtype_table[to].kind);
+    return (f ? f : order + 3) <= (t ? t : order + 3);
+}
+
+/* Whether NumPy's ufunc has a loop with this result type. */
+static bool has_loop(array_op op, dtype dt) {
+    bool floats = dtype_is_float(dt), truth = dt == DT_BOOL;
+    switch (array_op_table[op].dtypes) {
+    case 'N':
+        if (op == OP_RINT) return floats;
+        return !truth || op == OP_FLOOR || op == OP_CEIL || op == OP_TRUNC;
+    case 'A': return op != OP_POSITIVE || !truth;
+    case 'I': return !floats && !(truth && (op == OP_LEFT_SHIFT || op == OP_RIGHT_SHIFT));
+    case 'F': return floats;
+    case 'C':
+    case 'T':
+    case 'L': return truth;
+    default: return true;
+    }
+}
+
+simt_status graph_check_loop(array_op op, const graph_type *in, int nin, dtype dt, bool same_kind) {
+    const array_op_info *row = &array_op_table[op];
+    if (!has_loop(op, dt))
+        return status_fail(SIMT_ERR_TYPE,
+                           "No loop matching the specified signature and casting was found for "
+                           "ufunc %s (dtype=%s)",
+                           row->name, dtype_table[dt].name);
+    bool tests = strchr("CTL", row->dtypes) != NULL; /* their dtype is the result's alone */
+    for (int i = row->dtypes == 'W'; same_kind && !tests && i < nin; i++) {
+        dtype from = in[i].weak && in[i].dt == DT_I64 ? DT_U8 : in[i].dt; /* an int goes into any */
+        if (!graph_is_same_kind(from, dt))
+            return status_fail(SIMT_ERR_TYPE,
+                               "Cannot cast ufunc '%s' input %d from dtype('%s') to dtype('%s') "
+                               "with casting rule 'same_kind'",
+                               row->name, i, dtype_table[in[i].dt].name, dtype_table[dt].name);
+    }
+    return SIMT_OK;
+}
+
 static dtype to_float(dtype dt, graph_face face, dtype default_float) {
     if (dtype_is_float(dt)) return dt;
     if (face == FACE_TORCH) return default_float;

@@ -225,10 +225,16 @@ ir_value *ir_special_value(ir_builder *b, ir_special which) {
     return add_value(b, IR_SPECIAL, wide ? IR_I64 : IR_I32, NULL, 0, which);
 }
 
+/* The letter of an operation that is none (IR_OP_COUNT: a front end has no spelling) is 0; the verifier
+ * refuses the function. */
+static char result_rule(ir_op op) {
+    return (unsigned)op < IR_OP_COUNT ? ir_op_table[op].result : '\0';
+}
+
 /* Result rules S, B and D follow from operand 0. */
 static ir_type result_type(ir_op op, const ir_value *first) {
     if (op == IR_FREXP_EXPONENT) return IR_I32;
-    return ir_op_table[op].result == 'B' ? IR_I1 : first->type;
+    return result_rule(op) == 'B' ? IR_I1 : first->type;
 }
 
 ir_value *ir_unary(ir_builder *b, ir_op op, ir_value *a) {
@@ -242,8 +248,7 @@ ir_value *ir_binary(ir_builder *b, ir_op op, ir_value *a, ir_value *c) {
 
 ir_value *ir_ternary(ir_builder *b, ir_op op, ir_value *a, ir_value *c, ir_value *d) {
     ir_value *args[3] = {a, c, d};
-    return add_value(b, op, ir_op_table[op].result == 'L' ? c->type : result_type(op, a), args, 3,
-                     0);
+    return add_value(b, op, result_rule(op) == 'L' ? c->type : result_type(op, a), args, 3, 0);
 }
 
 ir_value *ir_select(ir_builder *b, ir_value *cond, ir_value *yes, ir_value *no) {

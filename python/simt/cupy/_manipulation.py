@@ -3,7 +3,7 @@
 import operator
 
 from simt import _core
-from simt._core import arange, concatenate, empty, ndarray
+from simt._core import concatenate, empty
 from simt.cupy._creation import asarray
 
 
@@ -252,15 +252,7 @@ def repeat(a, repeats, axis=None):
     if axis is None:
         a, axis = a.ravel(), 0
     axis = _axis(axis, a.ndim)
-    if isinstance(repeats, (int, ndarray)) and getattr(repeats, "ndim", 0) == 0:
-        index = arange(a.shape[axis] * int(repeats)) // max(int(repeats), 1)
-    else:
-        counts = [int(r) for r in (repeats.tolist() if isinstance(repeats, ndarray) else repeats)]
-        counts = counts * a.shape[axis] if len(counts) == 1 else counts
-        if len(counts) != a.shape[axis]:
-            raise ValueError("operands could not be broadcast together")
-        index = asarray([i for i, c in enumerate(counts) for _ in range(c)], "int64")
-    return a.take(index, axis)
+    return a.take(_core.repeat_index(repeats, a.shape[axis]), axis)
 
 
 def copyto(dst, src, casting="same_kind", where=None):

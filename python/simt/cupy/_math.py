@@ -26,9 +26,11 @@ def around(a, decimals=0, out=None):
 
 def reciprocal(x, /, out=None, **kwargs):
     """1 / x. Integers stay integers (booleans: int8), cut towards zero; 1 / 0 is 0, as in CuPy."""
-    if getattr(x, "dtype", None) is None or x.dtype.kind == "f":
+    dtype = kwargs.get("dtype")
+    kind = getattr(x, "dtype", None) if dtype is None else asarray(0, dtype).dtype
+    if kind is None or kind.kind == "f":
         return _core.ew_reciprocal(x, out, **kwargs)
-    whole = x.astype("int8") if x.dtype.kind == "b" else x
+    whole = x.astype("int8" if dtype is None else dtype) if x.dtype.kind == "b" else x
     return _core.ew_multiply(whole, _absolute(whole) == 1, out, **kwargs)
 
 

@@ -241,13 +241,10 @@ def vstack(tensors):
 def repeat_interleave(input, repeats, dim=None, *, output_size=None):
     if dim is None:
         input, dim = input.flatten(), 0
-    n = input.shape[dim]
-    if isinstance(repeats, Tensor) and repeats.numel() > 1:
-        index = [i for i, k in enumerate(repeats.tolist()) for _ in range(k)]
-        index = _C.tensor(index, dtype=_C.int64)
-    else:
-        index = _C._arange(0, n * int(repeats), 1, None) // int(repeats)
-    return input.index_select(dim, index)
+    counts = repeats if isinstance(repeats, Tensor) else _C.tensor(int(repeats))
+    if counts.dim() > 1 or counts.is_floating_point():
+        raise RuntimeError("repeats must be 0-dim or 1-dim tensor of int32 or int64")
+    return input.index_select(dim, _C._repeat_index(counts, input.shape[dim]))
 
 
 def take(input, index):
@@ -325,9 +322,15 @@ def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=No
 def bincount(input, weights=None, minlength=0):
     if input.dim() != 1 or input.is_floating_point() or (input < 0).any():
         raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
+    if minlength < 0:
+        raise RuntimeError("minlength should be >= 0")
+    if weights is not None and weights.shape != input.shape:
+        raise RuntimeError("weights should be 1-d and have the same length as input")
     n = max(int(input.max()) + 1 if input.numel() else 0, minlength)
     if weights is None:
         weights = _C._full("ones", input.shape, 1, _C.int64, None, False)
+    elif weights.dtype != _C.float32:
+        weights = weights.double()
     return _C._full("zeros", (n,), 0, weights.dtype, None, False).scatter_add_(0, input, weights)
 
 
@@ -520,9 +523,9 @@ def set_default_device(device):
 
 
 def get_num_threads():
-    import os
+    from simt import _machine
 
-    return int(os.environ.get("SIMT_NUM_THREADS") or len(os.sched_getaffinity(0)))
+    return _machine.threads()
 
 
 def set_num_threads(n):

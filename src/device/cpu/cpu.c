@@ -2,6 +2,7 @@
 #include "device/cpu/cpu.h"
 #include "base/heap.h"
 
+#include <limits.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -126,7 +127,11 @@ static simt_status device_parallel(device *d, size_t count, size_t grain,
 
 static int count_threads(int threads) {
     const char *text = getenv("SIMT_NUM_THREADS");
-    if (threads <= 0 && text != NULL) threads = atoi(text);
+    if (threads <= 0 && text != NULL) { /* a number and nothing else, as simt._machine reads it */
+        char *end;
+        long asked = strtol(text, &end, 10);
+        if (*end == '\0' && asked > 0 && asked <= INT_MAX) threads = (int)asked;
+    }
     if (threads > 0) return threads;
 #ifdef __linux__
     cpu_set_t set;

@@ -55,10 +55,9 @@ class Device:
 
     @property
     def MULTIPROCESSOR_COUNT(self):
-        import os
+        from simt import _machine
 
-        asked = os.environ.get("SIMT_NUM_THREADS", "")
-        return int(asked) if asked.isdigit() and int(asked) else len(os.sched_getaffinity(0))
+        return _machine.threads()
 
     CLOCK_RATE = 1000000
 
