@@ -153,7 +153,7 @@ def evaluate(expression, *operands):
     letters = tuple(letter for letter, _ in operands)
     key = (expression, letters)
     if key not in evaluate.cache:
-        space = {}
+        space = {"math": math, "np": np}
         exec(f"def f({', '.join('ab'[: len(letters)])}):\n    return {expression}\n", space)
         signature = tuple(NUMBA_TYPES[t] for t in letters)
         try:
@@ -167,6 +167,40 @@ def evaluate(expression, *operands):
 
 
 evaluate.cache = {}
+
+
+def record_one(progress):
+    """Per expression and type of its operand: the result's letter and the values."""
+    table = {}
+    for expression in rules.VALUE_ONE:
+        progress("values of " + expression)
+        rows = table[expression] = {}
+        for a in rules.ONE_TYPES:
+            text = expression.format("a")
+            results = [evaluate(text, (a, x)) for x in rules.value_singles(expression, a)]
+            letter = expression_letter(text, a)
+            if letter == rules.ERROR and None not in results:  # the CUDA target has less of NumPy
+                result = evaluate.cache[text, (a,)].nopython_signatures[0].return_type
+                letter = LETTERS.get(str(result), rules.OTHER)
+            if letter in (rules.ERROR, rules.OTHER):
+                rows[a] = letter
+            elif None not in results:
+                rows[a] = [letter] + [rules.result_text(x) for x in results]
+    return table
+
+
+def record_conversions():
+    """How arguments become declared types: a row per type of the argument, a letter per
+    declared type (exact, promoted, safe, unsafe, or none)."""
+    context = numba.core.registry.cpu_target.typing_context
+    letters = {None: rules.ERROR} | {
+        getattr(numba.core.typeconv.Conversion, name): name[0]
+        for name in ("exact", "promote", "safe", "unsafe")
+    }
+    return [
+        "".join(letters[context.can_convert(NUMBA_TYPES[a], NUMBA_TYPES[b])] for b in rules.TYPES)
+        for a in rules.TYPES
+    ]
 
 
 def record_values(progress):
@@ -184,17 +218,8 @@ def record_values(progress):
                     results.append(rules.result_text(result))
                 if results:
                     rows[a + b] = results
-    for expression in rules.VALUE_ONE:
-        rows = values["one"][expression] = {}
-        for a in rules.VALUE_TYPES:
-            results = []
-            for x in rules.value_singles(expression, a):
-                result = evaluate(expression.format("a"), (a, x))
-                if result is None:
-                    break
-                results.append(rules.result_text(result))
-            if results:
-                rows[a] = results
+    values["one"] = record_one(progress)
+    values["conversions"] = record_conversions()
     return values
 
 
@@ -214,7 +239,7 @@ def write(recorded):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument(
-        "--only", choices=["types", "values", "meetings"], help="keep the rest of the file"
+        "--only", choices=["types", "values", "meetings", "one"], help="keep the rest of the file"
     )
     args = parser.parse_args()
     start = time.time()
@@ -233,6 +258,11 @@ def main():
     if args.only == "meetings":
         recorded["types"]["meetings"] = record_meetings(progress)
         recorded["values"]["meetings"] = record_meeting_values(progress)
+        write(recorded)
+        return
+    if args.only == "one":
+        recorded["values"]["one"] = record_one(progress)
+        recorded["values"]["conversions"] = record_conversions()
         write(recorded)
         return
     if args.only != "values":

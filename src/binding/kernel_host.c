@@ -340,21 +340,25 @@ static int as_type(PyObject *o, kernel_host *owner, py_entity *out) {
     return out->type != PY_S_NONE;
 }
 
-/* A Python function, or the dispatcher of one (its attribute py_func). */
+/* The Python function of one, or of a dispatcher (its attribute py_func). New reference, or NULL. */
+static PyObject *python_function(PyObject *o) {
+    if (PyFunction_Check(o)) return Py_NewRef(o);
+    if (PyType_Check(o) || PyModule_Check(o)) return NULL;
+    PyObject *function = attribute_or_null(o, "py_func");
+    if (function && !PyFunction_Check(function)) Py_CLEAR(function);
+    return function;
+}
+
+/* A Python function, or the dispatcher of one. The handle: what kernel_host_function takes. */
 static int as_function(PyObject *o, kernel_host *owner, py_entity *out) {
     if (is_ours(o)) return 0;
-    PyObject *function = PyFunction_Check(o) ? Py_NewRef(o) : NULL;
-    if (!function && !PyType_Check(o) && !PyModule_Check(o))
-        function = attribute_or_null(o, "py_func");
-    int status = 0;
-    if (function && PyFunction_Check(function)) {
-        PyObject *name = ((PyFunctionObject *)function)->func_name;
-        out->handle = function;
-        status = done_or_failed(
-            keep(owner, function) &&
-            become(out, PY_ENTITY_FUNCTION, keep_text(owner, PyUnicode_AsUTF8(name))));
-    }
-    Py_XDECREF(function);
+    PyObject *function = python_function(o);
+    if (!function) return 0;
+    PyObject *name = ((PyFunctionObject *)function)->func_name;
+    out->handle = o;
+    int status = done_or_failed(keep(owner, o) && become(out, PY_ENTITY_FUNCTION,
+                                                         keep_text(owner, PyUnicode_AsUTF8(name))));
+    Py_DECREF(function);
     return status;
 }
 
@@ -416,8 +420,40 @@ static bool to_entity(PyObject *o, const char *name, int depth, kernel_host *own
 /* A function met in this compilation. */
 struct kernel_function {
     py_function pub;
+    PyObject *of; /* the Python function or its dispatcher */
     kernel_function *next;
 };
+
+static bool take_bytes(PyObject *o, arena *mem, const uint8_t **bytes, uint32_t *n) {
+    if (!o || !PyBytes_Check(o)) return true;
+    *n = (uint32_t)PyBytes_GET_SIZE(o);
+    uint8_t *copy = ARENA_ARRAY(mem, uint8_t, *n + 1);
+    if (!copy) return PyErr_NoMemory(), false;
+    memcpy(copy, PyBytes_AS_STRING(o), *n + 1);
+    *bytes = copy;
+    return true;
+}
+
+/* The signatures that a dispatcher was declared with. */
+static bool fill_declared(PyObject *of, kernel_host *h, py_function *f) {
+    PyObject *all = PyFunction_Check(of) ? NULL : attribute_or_null(of, "_declared");
+    Py_ssize_t n = all && PyTuple_Check(all) ? PyTuple_GET_SIZE(all) : 0;
+    py_declared *declared = ARENA_ARRAY(&h->mem, py_declared, n + 1);
+    bool ok = declared || (PyErr_NoMemory(), false);
+    for (Py_ssize_t i = 0; ok && i < n; i++) {
+        PyObject *pair = PyTuple_GET_ITEM(all, i);
+        declared[i] = (py_declared){0};
+        ok = PyTuple_Check(pair) && PyTuple_GET_SIZE(pair) == 2 &&
+             take_bytes(PyTuple_GET_ITEM(pair, 0), &h->mem, &declared[i].arguments,
+                        &declared[i].arguments_bytes) &&
+             take_bytes(PyTuple_GET_ITEM(pair, 1), &h->mem, &declared[i].result,
+                        &declared[i].result_bytes);
+    }
+    f->declared = declared;
+    f->ndeclared = ok ? (uint32_t)n : 0;
+    Py_XDECREF(all);
+    return ok;
+}
 
 /* The defaults as entities: one per positional, then per keyword-only parameter. */
 static bool fill_defaults(PyObject *function, PyCodeObject *code, kernel_host *h, py_function *f) {
@@ -443,9 +479,7 @@ static bool fill_defaults(PyObject *function, PyCodeObject *code, kernel_host *h
     return done;
 }
 
-const py_function *kernel_host_function(kernel_host *h, PyObject *function) {
-    for (kernel_function *f = h->functions; f; f = f->next)
-        if (f->pub.handle == function) return &f->pub;
+static kernel_function *new_function(kernel_host *h, PyObject *of, PyObject *function) {
     const kernel_source *source = kernel_source_get(function);
     if (!source) return NULL;
     PyObject *code = PyFunction_GET_CODE(function); /* with it lives the source */
@@ -454,12 +488,24 @@ const py_function *kernel_host_function(kernel_host *h, PyObject *function) {
         if (!PyErr_Occurred()) PyErr_NoMemory();
         return NULL;
     }
+    f->of = of;
     f->pub = (py_function){
         .name = source->name, .file = source->file, .tree = source->tree, .handle = function};
-    if (!fill_defaults(function, (PyCodeObject *)code, h, &f->pub)) return NULL;
+    if (!fill_defaults(function, (PyCodeObject *)code, h, &f->pub) ||
+        !fill_declared(of, h, &f->pub))
+        return NULL;
     f->next = h->functions;
     h->functions = f;
-    return &f->pub;
+    return f;
+}
+
+const py_function *kernel_host_function(kernel_host *h, PyObject *of) {
+    for (kernel_function *f = h->functions; f; f = f->next)
+        if (f->of == of) return &f->pub;
+    PyObject *function = python_function(of);
+    kernel_function *f = function ? new_function(h, of, function) : NULL;
+    Py_XDECREF(function);
+    return f ? &f->pub : NULL;
 }
 
 /* ---- the host's answers ---- */

@@ -18,6 +18,7 @@ static const int64_t grid_limits[3] = {2147483647, 65535, 65535};
 typedef struct dispatcher {
     PyObject_HEAD PyObject *function, *options;
     PyObject *declared; /* list of bytes; NULL: any signature */
+    PyObject *results;  /* of a device function's: bytes, or None where the body says it */
     char *name;
     int nparameters, nrequired;
     bool device;
@@ -410,6 +411,7 @@ static int dispatcher_traverse(PyObject *self, visitproc visit, void *arg) {
     Py_VISIT(d->function);
     Py_VISIT(d->options);
     Py_VISIT(d->declared);
+    Py_VISIT(d->results);
     return kernel_entries_traverse(&d->entries, visit, arg);
 }
 
@@ -418,6 +420,7 @@ static int dispatcher_clear(PyObject *self) {
     Py_CLEAR(d->function);
     Py_CLEAR(d->options);
     Py_CLEAR(d->declared);
+    Py_CLEAR(d->results);
     kernel_entries_clear(&d->entries);
     return 0;
 }
@@ -430,20 +433,25 @@ static void dispatcher_dealloc(PyObject *self) {
     Py_TYPE(self)->tp_free(self);
 }
 
-/* _declare(signature bytes): compiles for it; from now on only declared signatures are taken. */
-static PyObject *declare(PyObject *self, PyObject *signature) {
+/* _declare(signature bytes, result's bytes or None): compiles a kernel for it; from now on only declared
+ * signatures are taken. */
+static PyObject *declare(PyObject *self, PyObject *args) {
     dispatcher *d = (dispatcher *)self;
-    if (!PyBytes_Check(signature)) {
-        PyErr_SetString(PyExc_TypeError, "a signature is bytes");
+    PyObject *signature, *result = Py_None;
+    if (!PyArg_ParseTuple(args, "S|O:_declare", &signature, &result)) return NULL;
+    if (result != Py_None && !PyBytes_Check(result)) {
+        PyErr_SetString(PyExc_TypeError, "a result's type is bytes");
         return NULL;
     }
     if (!d->declared && !(d->declared = PyList_New(0))) return NULL;
+    if (!d->results && !(d->results = PyList_New(0))) return NULL;
     if (!d->device &&
         (!binding_start() || !kernel_entries_declare(&d->entries, d->function, &d->compile,
                                                      (const uint8_t *)PyBytes_AS_STRING(signature),
                                                      (uint32_t)PyBytes_GET_SIZE(signature))))
         return NULL;
-    if (PyList_Append(d->declared, signature) != 0) return NULL;
+    if (PyList_Append(d->results, result) != 0 || PyList_Append(d->declared, signature) != 0)
+        return NULL;
     Py_RETURN_NONE;
 }
 
@@ -517,16 +525,27 @@ static PyObject *get_function(PyObject *self, void *unused) {
 static PyObject *get_options(PyObject *self, void *unused) {
     return Py_NewRef(((dispatcher *)self)->options);
 }
+/* ((signature, result), ...) */
 static PyObject *get_declared(PyObject *self, void *unused) {
-    PyObject *list = ((dispatcher *)self)->declared;
-    return list ? PyList_AsTuple(list) : PyTuple_New(0);
+    const dispatcher *d = (dispatcher *)self;
+    Py_ssize_t n = d->declared ? PyList_GET_SIZE(d->declared) : 0;
+    PyObject *all = PyTuple_New(n);
+    for (Py_ssize_t i = 0; all && i < n; i++) {
+        PyObject *pair =
+            PyTuple_Pack(2, PyList_GET_ITEM(d->declared, i), PyList_GET_ITEM(d->results, i));
+        if (pair)
+            PyTuple_SET_ITEM(all, i, pair);
+        else
+            Py_CLEAR(all);
+    }
+    return all;
 }
 static PyObject *get_device(PyObject *self, void *unused) {
     return PyBool_FromLong(((dispatcher *)self)->device);
 }
 
 static PyMethodDef methods[] = {
-    {"_declare", declare, METH_O, NULL},
+    {"_declare", declare, METH_VARARGS, NULL},
     {"_signature_of", (PyCFunction)(void (*)(void))signature_of, METH_FASTCALL, NULL},
     {"_compiled", compiled, METH_NOARGS, NULL},
     {"_listing", listing, METH_VARARGS, NULL},
@@ -537,7 +556,7 @@ static PyGetSetDef getset[] = {
     {"py_func", get_function},
     {"targetoptions", get_options},
     {"_is_device", get_device},
-    {"_declared", get_declared}, /* signatures, as bytes */
+    {"_declared", get_declared},
     {NULL},
 };
 static PyMappingMethods mapping = {.mp_subscript = subscript};

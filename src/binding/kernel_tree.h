@@ -38,9 +38,9 @@ typedef struct kernel_host {
 } kernel_host;
 void kernel_host_init(kernel_host *h); /* h must not move */
 void kernel_host_deinit(kernel_host *h);
-/* The same pointer for the same function; NULL: a Python exception is set. `defaults` has an entry per
- * positional, then per keyword-only parameter. */
-const py_function *kernel_host_function(kernel_host *h, PyObject *function);
+/* Of a Python function or its dispatcher: the same pointer for the same one, which the host keeps; NULL: a
+ * Python exception is set. `defaults` has an entry per positional, then per keyword-only parameter. */
+const py_function *kernel_host_function(kernel_host *h, PyObject *of);
 
 /* kernel_text.c: the text of a source file (str, lines end in \n) by way `attempt` (0, 1, ...):
  * what linecache holds, the file itself, linecache asked to look again. code: which of the texts typed in

@@ -463,8 +463,27 @@ def statement_source(text):
 # ---- values ----
 
 VALUE_TYPES = "?biqBIQfdD"
+ONE_TYPES = "?bhiqBHIQfdFD"
 VALUE_BINARY = [op for op in BINARY if op not in ("and", "or")]
-VALUE_ONE = ["-{}", "+{}", "~{}", "not {}", "abs({})", "bool({})", "round({})", "int({})"]
+# Of one operand: operators, casts, functions that are exact or nearly so, and two of them in turn.
+CASTS_OF = "?bhiqBHIQfdFD"
+VALUE_ONE = (
+    ["-{}", "+{}", "~{}", "not {}"]
+    + ["abs({})", "bool({})", "round({})", "int({})", "float({})", "complex({})"]
+    + ["np.bool_({})" if t == "?" else f"np.{TYPES[t]}({{}})" for t in CASTS_OF]
+    + ["{}.real", "{}.imag", "{}.conjugate()"]
+    + [f"math.{n}({{}})" for n in "fabs floor ceil trunc isnan isinf isfinite sqrt exp".split()]
+    + [
+        f"np.{n}({{}})"
+        for n in (
+            "negative absolute fabs invert sign square conjugate logical_not signbit isnan isinf "
+            "isfinite floor ceil trunc rint sqrt reciprocal"
+        ).split()
+    ]
+    + ["-(-{})", "~(-{})", "-(~{})", "abs(-{})", "-abs({})", "(-{}) >> 1", "(~{}) // 3"]
+    + ["(-{}) % 7", "float(-{})", "np.float32(~{})", "-np.int8({})", "~np.uint16({})"]
+    + ["np.int64(-np.uint8({}))", "np.uint64(-{})", "(-{}) * 0.5", "-{0} == -({0})", "-{} > 0"]
+)
 VALUE_TWO = ["min", "max", "divmod0", "divmod1"]
 
 
@@ -528,15 +547,46 @@ def value_pairs(op, a, b, count=6):
     return out
 
 
+def truncated_range(expression):
+    """The largest magnitude that an expression's casts of floats to integers take, or None."""
+    ranges = {"math.floor": 2.0**53, "math.ceil": 2.0**53, "math.trunc": 2.0**53}
+    ranges |= {"round(": 2.0**53, "int(": 2.0**53, "np.int64": 2.0**53, "np.uint64": 2.0**53}
+    ranges |= {"np.int32": 2.0**31 - 1, "np.uint32": 2.0**32 - 1, "np.int16": 2.0**15 - 1}
+    ranges |= {"np.uint16": 2.0**16 - 1, "np.int8": 127.0, "np.uint8": 255.0}
+    found = [bound for name, bound in ranges.items() if expression.startswith(name)]
+    found += [
+        b for name, b in ranges.items() if f"-{name}(" in expression or f"~{name}(" in expression
+    ]
+    return min(found, default=None)
+
+
 def value_singles(expression, a):
+    """Operands for an expression of one: the edges, some at random; floats also not finite.
+
+    Left out: floats that an integer type does not hold, which each machine converts in its own way;
+    the least integers, whose absolute value is none; what divides integers by zero.
+    """
     rng = random.Random(f"{expression} {a}")
-    if expression[0] in "-+~" and a in "biBI":
-        return []  # njit keeps narrow types here, the CUDA target does not
     numbers = _numbers(a, rng)
-    if expression in ("round({})", "int({})"):
-        numbers = [x for x in numbers if isinstance(x, complex) or abs(x) < 2**53]
-        if a in "fd":
-            numbers += [0.5, 1.5, -0.5, 2.5, -3.5, 1e9]
+    bound = truncated_range(expression)
+    if a in "fd":
+        numbers += [0.5, 1.5, -0.5, 2.5, -3.5, 1e9]
+        if bound is None:
+            numbers += [float("inf"), float("-inf"), float("nan"), 1e-40]
+    if expression.startswith(("round(", "math.")):  # by way of float64 in Numba
+        numbers = [x for x in numbers if abs(x) < 2**53]
+    if a in "fdFD" and bound is not None:
+        numbers = [x for x in numbers if abs(x) <= bound]
+        if "np.uint" in expression or "~np.uint" in expression:
+            numbers = [x for x in numbers if isinstance(x, complex) or x >= 0]
+    if a in "fd" and "np.uint64(-" in expression:
+        numbers = [x for x in numbers if -1e9 <= x <= 0]
+    if a in "biqhBHIQ" and "reciprocal" in expression:
+        numbers = [x for x in numbers if x != 0]
+    if a in "fd" and "math.sqrt" in expression:
+        numbers = [x for x in numbers if x >= 0]
+    if "abs" in expression and a in "bhiq":
+        numbers = [x for x in numbers if x != np.iinfo(np.dtype(a)).min]
     return numbers
 
 

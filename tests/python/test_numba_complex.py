@@ -117,3 +117,46 @@ def test_order_is_numpys(dtype):
         with np.errstate(invalid="ignore"):
             want = getattr(np, name)(a, b)
         np.testing.assert_array_equal(out, want)
+
+
+@pytest.mark.parametrize("name", CMATH)
+def test_special_values(name):
+    """Infinite, NaN, huge and tiny parts in all pairs: C's annex G, as NumPy and cmath have it.
+
+    The sign of a zero or an infinity is not compared where C leaves it open: where the other
+    part is NaN, or the angle of exp.
+    """
+    inf, nan = np.inf, np.nan
+    part = [0.0, 1e-320, 1.0, 2.5, 711.0, 1e200, 1.7e308, inf]
+    part = [*part, *(-x for x in part), nan]
+    z = np.array([complex(x, y) for x in part for y in part])
+    out = np.zeros(z.size, complex)
+    ONE["cmath"][f"{name}_kernel"][-(-z.size // 64), 64](z, out)
+    long = name.replace("a", "arc", 1) if name[0] == "a" else name
+    with np.errstate(all="ignore"):
+        want = getattr(np, long)(z)
+
+    def same(got, want, signed):
+        if want != want:
+            return got != got
+        if want == 0 or np.isinf(want):
+            close = abs(got) == abs(want)
+            return close and (not signed or np.signbit(got) == np.signbit(want))
+        return abs(got - want) <= max(1e-13 * abs(want), 2e-323)
+
+    wrong = []
+    for v, g, w in zip(z, out, want, strict=True):
+        signed = not np.isnan(w) and not (name == "exp" and not np.isfinite(v.imag))
+        if not (same(g.real, w.real, signed) and same(g.imag, w.imag, signed)):
+            wrong.append((v, g, w))
+    assert not wrong, wrong[:20]
+
+
+def test_powers_of_the_large_and_small():
+    source = "@cuda.jit\ndef k(a, b, out):\n    i = cuda.grid(1)\n    out[i] = a[i] ** b[i]\n"
+    kernel = numba_source.load(source, cuda=cuda)["k"]
+    a = np.array([1e200 + 1e200j, 1e-200 + 1e-200j, -3e180 + 1j, complex(np.inf, 1), 2 + 1j])
+    b = np.array([0.5 + 0.1j, 0.5 + 0j, -0.25 + 0j, 0j, 1 - 1j])
+    out = np.zeros(5, complex)
+    kernel[1, 5](a, b, out)
+    np.testing.assert_allclose(out, [complex(x) ** complex(y) for x, y in zip(a, b, strict=True)])

@@ -250,7 +250,7 @@ def same(found, expected, exact):
     return found == expected
 
 
-def run_values(cases):
+def run_values(cases, head=""):
     """cases: (text with {a} and {b}, letter of the result, [(letter, values), ...], expected)."""
     width = max(len(c[3]) for c in cases)
     inputs, outputs, lines, places = {}, {}, [], []
@@ -267,14 +267,14 @@ def run_values(cases):
     arguments = {f"in{ord(t)}": np.array(rows, np.dtype(t)) for t, rows in inputs.items()}
     results = {t: np.zeros((n, width), np.dtype(t)) for t, (n,) in outputs.items()}
     arguments |= {f"out{ord(t)}": array for t, array in results.items()}
-    source = f"@cuda.jit\ndef kernel({', '.join(arguments)}):\n    i = cuda.threadIdx.x\n"
+    source = f"{head}@cuda.jit\ndef kernel({', '.join(arguments)}):\n    i = cuda.threadIdx.x\n"
     load(source + "".join(lines), cuda=cuda)["kernel"][1, width](*arguments.values())
     return [results[t][row] for t, row in places]
 
 
-def check_values(cases, exact):
+def check_values(cases, exact, head=""):
     lines = []
-    for (text, _, operands, expected), found in zip(cases, run_values(cases), strict=True):
+    for (text, _, operands, expected), found in zip(cases, run_values(cases, head), strict=True):
         for k, value in enumerate(expected):
             value = rules.result_value(value)
             if not same(found[k], value, exact):
@@ -312,19 +312,6 @@ def test_values_of_two_operands(op):
             (text, result, [(a, [x for x, _ in operands]), (b, [y for _, y in operands])], expected)
         )
     check_values(cases, exact=op not in ("**", "/") or op == "/")
-
-
-@pytest.mark.parametrize("expression", rules.VALUE_ONE)
-def test_values_of_one_operand(expression):
-    cases = []
-    for a, expected in RECORDED["values"]["one"][expression].items():
-        name = expression.partition("{")[0].strip().rstrip("(")
-        result = TYPES["one"][name][rules.OPERANDS.index(a)]
-        if result in (rules.ERROR, rules.OTHER):
-            continue
-        values = rules.value_singles(expression, a)
-        cases.append((expression.replace("{}", "{0}"), result, [(a, values)], expected))
-    check_values(cases, exact=True)
 
 
 def test_values_where_variables_meet():

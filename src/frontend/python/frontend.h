@@ -132,11 +132,19 @@ static inline size_t py_entity_bytes(const py_entity *e) {
     return e->record != NULL ? e->record->size : py_scalar_bytes(e->type);
 }
 
+/* A signature that a function was declared with: bytes as above. */
+typedef struct py_declared {
+    const uint8_t *arguments, *result; /* result NULL: what the function's body gives */
+    uint32_t arguments_bytes, result_bytes;
+} py_declared;
+
 typedef struct py_function {
     const char *name, *file;
     py_node *tree;       /* FUNCTION or LAMBDA */
     py_entity *defaults; /* one per parameter (positional, then keyword-only); kind OBJECT with name
                             NULL: no default */
+    const py_declared *declared; /* calls take one of these signatures; none: any types */
+    uint32_t ndeclared;
     void *handle;
 } py_function;
 

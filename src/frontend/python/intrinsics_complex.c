@@ -1,7 +1,7 @@
 /* cmath, and NumPy's functions of complex scalars. Formulas by real functions of the parts (Abramowitz and
  * Stegun 4.3, 4.5); the square root and the inverse functions as in Kahan, "Branch cuts for complex
- * elementary functions" (1987): the sign of a zero part says which side of a cut is meant. Infinite parts
- * give what the formulas give. */
+ * elementary functions" (1987): the sign of a zero part says which side of a cut is meant. Where a part is
+ * infinite, NaN or so large that a step would overflow, the results are those of C's annex G, as in cmath. */
 #include "frontend/python/intrinsics.h"
 
 typedef struct pair {
@@ -22,24 +22,95 @@ static ir_value *over(py_ctx *c, ir_value *a, ir_value *b) {
 }
 static ir_value *fn(py_ctx *c, ir_op op, ir_value *a) { return py_emit_unary(c, op, a); }
 
+static ir_value *both(py_ctx *c, ir_value *a, ir_value *b) {
+    return py_emit_binary(c, IR_AND, a, b);
+}
+static ir_value *is_finite(py_ctx *c, ir_type t, ir_value *a) {
+    return py_emit_binary(c, IR_FLT, fn(c, IR_FABS, a), py_emit_float(c, t, __builtin_inf()));
+}
+static ir_value *not_finite(py_ctx *c, ir_type t, ir_value *a) {
+    return py_emit_unary(c, IR_NOT, is_finite(c, t, a));
+}
+static ir_value *is_inf(py_ctx *c, ir_type t, ir_value *a) {
+    return py_emit_binary(c, IR_FEQ, fn(c, IR_FABS, a), py_emit_float(c, t, __builtin_inf()));
+}
+static ir_value *is_nan(py_ctx *c, ir_value *a) { return py_emit_binary(c, IR_FNE, a, a); }
+static ir_value *is_zero(py_ctx *c, ir_type t, ir_value *a) {
+    return py_emit_binary(c, IR_FEQ, a, py_emit_float(c, t, 0));
+}
+/* `to` with the sign of `of` */
+static ir_value *signed_as(py_ctx *c, ir_type t, double to, ir_value *of) {
+    return py_emit_binary(c, IR_FCOPYSIGN, py_emit_float(c, t, to), of);
+}
+/* a value for float64, another one for float32 */
+static ir_value *bound(py_ctx *c, ir_type t, double f64, double f32) {
+    return py_emit_float(c, t, t == IR_F64 ? f64 : f32);
+}
+static ir_value *larger(py_ctx *c, pair z) { /* of the magnitudes of the parts */
+    return py_emit_binary(c, IR_FMAX_NUM, fn(c, IR_FABS, z.re), fn(c, IR_FABS, z.im));
+}
+
 static pair times(py_ctx *c, pair z, ir_value *k) {
     return (pair){mul(c, z.re, k), mul(c, z.im, k)};
 }
 static pair turn(py_ctx *c, pair z) { return (pair){fn(c, IR_FNEG, z.im), z.re}; }      /* i z */
 static pair turn_back(py_ctx *c, pair z) { return (pair){z.im, fn(c, IR_FNEG, z.re)}; } /* -i z */
 
-/* size (cos y + i sin y); a real number stays one, also an infinite one */
-static pair polar(py_ctx *c, ir_type t, ir_value *size, ir_value *y) {
-    ir_value *real = py_emit_binary(c, IR_FEQ, y, py_emit_float(c, t, 0));
-    return (pair){mul(c, size, fn(c, IR_COS, y)),
-                  py_emit_select(c, real, y, mul(c, size, fn(c, IR_SIN, y)))};
+/* op(x), an exponential, as a product of two factors: where it would overflow, of its square roots. */
+static void factors(py_ctx *c, ir_type t, ir_op op, ir_value *x, ir_value *limit, ir_value **out) {
+    ir_value *large = py_emit_binary(c, IR_FLT, limit, x), *one = py_emit_float(c, t, 1);
+    ir_value *half = mul(c, x, py_emit_float(c, t, 0.5));
+    out[0] = fn(c, op, py_emit_select(c, large, half, x));
+    out[1] = py_emit_select(c, large, out[0], one);
+}
+
+/* op(x) (cos y + i sin y), op an exponential; limit: beyond it, it may overflow. A real number stays one,
+ * also an infinite one. */
+static pair turned(py_ctx *c, ir_type t, ir_op op, ir_value *x, ir_value *limit, ir_value *y) {
+    ir_value *inf = py_emit_float(c, t, __builtin_inf()), *zero = py_emit_float(c, t, 0), *size[2];
+    ir_value *nowhere = both(c, is_inf(c, t, x), not_finite(c, t, y)); /* no direction */
+    ir_value *vanishes = both(c, nowhere, py_emit_binary(c, IR_FLT, x, zero));
+    factors(c, t, op, x, limit, size);
+    ir_value *re = mul(c, mul(c, size[0], fn(c, IR_COS, y)), size[1]);
+    ir_value *im = mul(c, mul(c, size[0], fn(c, IR_SIN, y)), size[1]);
+    re = py_emit_select(c, nowhere, inf, re);
+    im = py_emit_select(c, is_zero(c, t, y), y, im);
+    return (pair){py_emit_select(c, vanishes, zero, re), py_emit_select(c, vanishes, zero, im)};
+}
+
+static pair complex_exp(py_ctx *c, ir_type t, pair z) {
+    return turned(c, t, IR_EXP, z.re, bound(c, t, 700, 85), z.im);
+}
+
+static pair complex_exp2(py_ctx *c, ir_type t, pair z) {
+    ir_value *log2 = py_emit_float(c, t, 0.69314718055994530942);
+    return turned(c, t, IR_EXP2, z.re, bound(c, t, 1000, 120), mul(c, z.im, log2));
 }
 
 static pair complex_expm1(py_ctx *c, ir_type t, pair z) {
     ir_value *half = fn(c, IR_SIN, mul(c, z.im, py_emit_float(c, t, 0.5)));
-    ir_value *turned = mul(c, py_emit_float(c, t, 2), mul(c, half, half)); /* 1 - cos y */
-    ir_value *re = sub(c, mul(c, fn(c, IR_EXPM1, z.re), fn(c, IR_COS, z.im)), turned);
-    return (pair){re, polar(c, t, fn(c, IR_EXP, z.re), z.im).im};
+    ir_value *turns = mul(c, py_emit_float(c, t, 2), mul(c, half, half)); /* 1 - cos y */
+    ir_value *re = sub(c, mul(c, fn(c, IR_EXPM1, z.re), fn(c, IR_COS, z.im)), turns);
+    pair exp = complex_exp(c, t, z);
+    ir_value *large = py_emit_binary(c, IR_FLT, py_emit_float(c, t, 40), z.re);
+    re = py_emit_select(c, large, exp.re, re);
+    ir_value *least = py_emit_binary(c, IR_FEQ, z.re, py_emit_float(c, t, -__builtin_inf()));
+    return (pair){py_emit_select(c, least, py_emit_float(c, t, -1), re), exp.im};
+}
+
+/* log |z|, without overflow, and without the loss of small numbers. */
+static ir_value *log_of_size(py_ctx *c, ir_type t, pair z) {
+    ir_value *one = py_emit_float(c, t, 1), *size = larger(c, z);
+    ir_value *large = py_emit_binary(c, IR_FLT, bound(c, t, 0x1p1021, 0x1p125), size);
+    ir_value *small = py_emit_binary(c, IR_FLT, size, bound(c, t, 0x1p-1000, 0x1p-100));
+    ir_value *scale = py_emit_select(c, large, py_emit_float(c, t, 0x1p-4),
+                                     py_emit_select(c, small, py_emit_float(c, t, 0x1p60), one));
+    const double log2 = 0.69314718055994530942;
+    ir_value *back = py_emit_select(
+        c, large, py_emit_float(c, t, 4 * log2),
+        py_emit_select(c, small, py_emit_float(c, t, -60 * log2), py_emit_float(c, t, 0)));
+    size = py_emit_hypot(c, mul(c, z.re, scale), mul(c, z.im, scale));
+    return add(c, fn(c, IR_LOG, size), back);
 }
 
 /* Where |z| is near 1, by log1p of rest = |z|^2 - 1. */
@@ -49,7 +120,7 @@ static pair log_near(py_ctx *c, ir_type t, pair z, ir_value *rest) {
         py_emit_binary(c, IR_AND, py_emit_binary(c, IR_FLT, py_emit_float(c, t, 0.7), size),
                        py_emit_binary(c, IR_FLT, size, py_emit_float(c, t, 1.5)));
     ir_value *small = mul(c, py_emit_float(c, t, 0.5), fn(c, IR_LOG1P, rest));
-    return (pair){py_emit_select(c, near, small, fn(c, IR_LOG, size)),
+    return (pair){py_emit_select(c, near, small, log_of_size(c, t, z)),
                   py_emit_atan2(c, z.im, z.re)};
 }
 
@@ -68,43 +139,73 @@ static pair complex_log1p(py_ctx *c, ir_type t, pair z) {
 }
 
 static pair complex_sqrt(py_ctx *c, ir_type t, pair z) {
-    ir_value *half = py_emit_float(c, t, 0.5), *zero = py_emit_float(c, t, 0);
-    ir_value *a = fn(c, IR_FABS, z.re), *b = fn(c, IR_FABS, z.im);
-    ir_value *limit = py_emit_float(c, t, t == IR_F64 ? 0x1p1021 : 0x1p125);
-    ir_value *large = py_emit_binary(c, IR_FLT, limit, py_emit_binary(c, IR_FMAX_NUM, a, b));
-    ir_value *down = py_emit_select(c, large, py_emit_float(c, t, 0.0625), py_emit_float(c, t, 1));
-    ir_value *up = py_emit_select(c, large, py_emit_float(c, t, 4), py_emit_float(c, t, 1));
+    ir_value *zero = py_emit_float(c, t, 0), *inf = py_emit_float(c, t, __builtin_inf());
+    ir_value *a = fn(c, IR_FABS, z.re), *b = fn(c, IR_FABS, z.im), *one = py_emit_float(c, t, 1);
+    ir_value *most = larger(c, z);
+    ir_value *large = py_emit_binary(c, IR_FLT, bound(c, t, 0x1p1021, 0x1p125), most);
+    ir_value *tiny = py_emit_binary(c, IR_FLT, most, bound(c, t, 0x1p-1000, 0x1p-100));
+    ir_value *down = py_emit_select(c, large, py_emit_float(c, t, 0x1p-4),
+                                    py_emit_select(c, tiny, py_emit_float(c, t, 0x1p60), one));
+    ir_value *up = py_emit_select(c, large, py_emit_float(c, t, 4),
+                                  py_emit_select(c, tiny, py_emit_float(c, t, 0x1p-30), one));
     a = mul(c, a, down);
     ir_value *sum = add(c, a, py_emit_hypot(c, a, mul(c, b, down)));
-    ir_value *big = mul(c, fn(c, IR_FSQRT, mul(c, sum, half)), up);
+    ir_value *big = mul(c, fn(c, IR_FSQRT, mul(c, sum, py_emit_float(c, t, 0.5))), up);
     ir_value *small = over(c, z.im, add(c, big, big));
-    ir_value *inf = py_emit_float(c, t, __builtin_inf());
-    small = py_emit_select(c, py_emit_binary(c, IR_FEQ, b, inf), z.im, small);
-    ir_value *none = py_emit_binary(c, IR_FEQ, big, zero);
+    ir_value *none = py_emit_binary(c, IR_FEQ, big, zero), *up_or_down = is_inf(c, t, z.im);
     ir_value *right = py_emit_binary(c, IR_FLE, zero, z.re);
     ir_value *re = py_emit_select(c, right, big, fn(c, IR_FABS, small));
     ir_value *im = py_emit_select(c, right, small, py_emit_binary(c, IR_FCOPYSIGN, big, z.im));
-    return (pair){py_emit_select(c, none, zero, re), py_emit_select(c, none, z.im, im)};
+    re = py_emit_select(c, up_or_down, inf, py_emit_select(c, none, zero, re));
+    return (pair){re, py_emit_select(c, py_emit_binary(c, IR_OR, none, up_or_down), z.im, im)};
 }
 
-static pair complex_sin(py_ctx *c, pair z) {
-    return (pair){mul(c, fn(c, IR_SIN, z.re), fn(c, IR_COSH, z.im)),
-                  mul(c, fn(c, IR_COS, z.re), fn(c, IR_SINH, z.im))};
+/* cosh x and sinh x as products of two factors each. */
+static void hyperbolic(py_ctx *c, ir_type t, ir_value *x, ir_value *cosh[2], ir_value *sinh[2]) {
+    ir_value *size = fn(c, IR_FABS, x), *one = py_emit_float(c, t, 1), *root[2];
+    ir_value *large = py_emit_binary(c, IR_FLT, bound(c, t, 700, 85), size);
+    factors(c, t, IR_EXP, size, bound(c, t, 700, 85), root);
+    ir_value *half = mul(c, root[1], py_emit_float(c, t, 0.5));
+    cosh[0] = py_emit_select(c, large, root[0], fn(c, IR_COSH, x));
+    sinh[0] =
+        py_emit_select(c, large, py_emit_binary(c, IR_FCOPYSIGN, root[0], x), fn(c, IR_SINH, x));
+    cosh[1] = sinh[1] = py_emit_select(c, large, half, one);
 }
 
-static pair complex_cos(py_ctx *c, pair z) {
-    return (pair){mul(c, fn(c, IR_COS, z.re), fn(c, IR_COSH, z.im)),
-                  fn(c, IR_FNEG, mul(c, fn(c, IR_SIN, z.re), fn(c, IR_SINH, z.im)))};
+static pair complex_cosh(py_ctx *c, ir_type t, pair z) {
+    ir_value *inf = py_emit_float(c, t, __builtin_inf()), *cosh[2], *sinh[2];
+    ir_value *lost = not_finite(c, t, z.im), *sign = signed_as(c, t, 1, z.re);
+    hyperbolic(c, t, z.re, cosh, sinh);
+    ir_value *re = mul(c, mul(c, cosh[0], fn(c, IR_COS, z.im)), cosh[1]);
+    ir_value *im = mul(c, mul(c, sinh[0], fn(c, IR_SIN, z.im)), sinh[1]);
+    re = py_emit_select(c, both(c, lost, is_inf(c, t, z.re)), inf, re);
+    im = py_emit_select(c, both(c, lost, is_zero(c, t, z.re)), z.re, im);
+    return (pair){re, py_emit_select(c, is_zero(c, t, z.im), mul(c, z.im, sign), im)};
+}
+
+static pair complex_sinh(py_ctx *c, ir_type t, pair z) {
+    ir_value *cosh[2], *sinh[2], *lost = not_finite(c, t, z.im);
+    hyperbolic(c, t, z.re, cosh, sinh);
+    ir_value *re = mul(c, mul(c, sinh[0], fn(c, IR_COS, z.im)), sinh[1]);
+    ir_value *im = mul(c, mul(c, cosh[0], fn(c, IR_SIN, z.im)), cosh[1]);
+    ir_value *end = py_emit_binary(c, IR_OR, is_inf(c, t, z.re), is_zero(c, t, z.re));
+    re = py_emit_select(c, both(c, lost, end), z.re, re);
+    return (pair){re, py_emit_select(c, is_zero(c, t, z.im), z.im, im)};
 }
 
 /* with T = tanh x, t = tan y: (T (1 + t^2) + i t / cosh^2 x) / (1 + (T t)^2), which cannot overflow */
 static pair complex_tanh(py_ctx *c, ir_type type, pair z) {
     ir_value *one = py_emit_float(c, type, 1);
     ir_value *h = fn(c, IR_TANH, z.re), *t = fn(c, IR_TAN, z.im);
-    ir_value *sech = over(c, one, fn(c, IR_COSH, z.re)), *both = mul(c, h, t);
-    ir_value *below = add(c, one, mul(c, both, both));
-    return (pair){over(c, mul(c, h, add(c, one, mul(c, t, t))), below),
-                  mul(c, mul(c, over(c, t, below), sech), sech)};
+    ir_value *sech = over(c, one, fn(c, IR_COSH, z.re)), *product = mul(c, h, t);
+    ir_value *below = add(c, one, mul(c, product, product));
+    ir_value *re = over(c, mul(c, h, add(c, one, mul(c, t, t))), below);
+    ir_value *im = mul(c, mul(c, over(c, t, below), sech), sech);
+    ir_value *lost = not_finite(c, type, z.im), *end = both(c, lost, is_inf(c, type, z.re));
+    re = py_emit_select(c, end, h, re);
+    re = py_emit_select(c, both(c, lost, is_zero(c, type, z.re)), z.re, re);
+    im = py_emit_select(c, end, signed_as(c, type, 0, z.im), im);
+    return (pair){re, py_emit_select(c, is_zero(c, type, z.im), z.im, im)};
 }
 
 /* The square roots of 1 - z and 1 + z, from which Kahan makes asin and acos. */
@@ -121,40 +222,82 @@ static ir_value *cross(py_ctx *c, pair a, pair b) {
     return sub(c, mul(c, a.re, b.im), mul(c, a.im, b.re));
 }
 
+/* Where |z| is so large (or infinite) that the inverse functions are a logarithm and an angle. */
+static ir_value *is_far(py_ctx *c, ir_type t, pair z) {
+    return py_emit_binary(c, IR_FLT, bound(c, t, 0x1p1020, 0x1p124), larger(c, z));
+}
+static ir_value *far_log(py_ctx *c, ir_type t, pair z) { /* log(2 |z|) */
+    return add(c, log_of_size(c, t, z), py_emit_float(c, t, 0.69314718055994530942));
+}
+
 static pair complex_asin(py_ctx *c, ir_type t, pair z) {
     pair m, p;
     roots(c, t, z, &m, &p);
-    ir_value *root = sub(c, mul(c, m.re, p.re), mul(c, m.im, p.im));
-    return (pair){py_emit_atan2(c, z.re, root), fn(c, IR_ASINH, cross(c, m, p))};
+    ir_value *root = sub(c, mul(c, m.re, p.re), mul(c, m.im, p.im)), *far = is_far(c, t, z);
+    ir_value *away = py_emit_binary(c, IR_FCOPYSIGN, far_log(c, t, z), z.im);
+    ir_value *below = py_emit_select(c, far, fn(c, IR_FABS, z.im), root);
+    ir_value *re = py_emit_atan2(c, z.re, below);
+    re = py_emit_select(c, both(c, is_zero(c, t, z.re), is_nan(c, z.im)), z.re, re);
+    return (pair){re, py_emit_select(c, far, away, fn(c, IR_ASINH, cross(c, m, p)))};
 }
 
 static pair complex_acos(py_ctx *c, ir_type t, pair z) {
     pair m, p;
+    const double right = 1.57079632679489661923;
     roots(c, t, z, &m, &p);
-    ir_value *angle = py_emit_atan2(c, m.re, p.re);
-    return (pair){add(c, angle, angle), fn(c, IR_ASINH, cross(c, p, m))};
+    ir_value *far = is_far(c, t, z), *size = far_log(c, t, z);
+    ir_value *near = mul(c, py_emit_float(c, t, 2), py_emit_atan2(c, m.re, p.re));
+    ir_value *angle = py_emit_select(c, far, py_emit_atan2(c, fn(c, IR_FABS, z.im), z.re), near);
+    ir_value *away = py_emit_binary(c, IR_FCOPYSIGN, size, fn(c, IR_FNEG, z.im));
+    angle = py_emit_select(c, both(c, is_zero(c, t, z.re), is_nan(c, z.im)),
+                           py_emit_float(c, t, right), angle);
+    return (pair){angle, py_emit_select(c, far, away, fn(c, IR_ASINH, cross(c, p, m)))};
 }
 
 static pair complex_acosh(py_ctx *c, ir_type t, pair z) {
-    ir_value *one = py_emit_float(c, t, 1);
+    ir_value *one = py_emit_float(c, t, 1), *far = is_far(c, t, z);
     pair m = complex_sqrt(c, t, (pair){sub(c, z.re, one), z.im});
     pair p = complex_sqrt(c, t, (pair){add(c, z.re, one), z.im});
-    ir_value *angle = py_emit_atan2(c, m.im, p.re);
-    return (pair){fn(c, IR_ASINH, dot(c, m, p)), add(c, angle, angle)};
+    ir_value *angle = mul(c, py_emit_float(c, t, 2), py_emit_atan2(c, m.im, p.re));
+    angle = py_emit_select(c, far, py_emit_atan2(c, z.im, z.re), angle);
+    angle = py_emit_select(c, both(c, is_zero(c, t, z.re), is_nan(c, z.im)),
+                           py_emit_float(c, t, 1.57079632679489661923), angle);
+    return (pair){py_emit_select(c, far, far_log(c, t, z), fn(c, IR_ASINH, dot(c, m, p))), angle};
+}
+
+/* Where |z| is large: re of 1 / z, and a right angle. */
+static pair far_atanh(py_ctx *c, ir_type t, pair z) {
+    ir_value *half = py_emit_float(c, t, 0.5);
+    ir_value *size = py_emit_hypot(c, mul(c, z.re, half), mul(c, z.im, half));
+    ir_value *re = over(c, over(c, mul(c, z.re, py_emit_float(c, t, 0.25)), size), size);
+    re = py_emit_select(c, is_inf(c, t, size), signed_as(c, t, 0, z.re), re);
+    ir_value *im = signed_as(c, t, 1.57079632679489661923, z.im);
+    im = py_emit_select(c, is_nan(c, size), size, im);
+    return (pair){re, py_emit_select(c, is_nan(c, z.im), z.im, im)};
 }
 
 /* log1p(4 x / ((1 - x)^2 + y^2)) / 4, of the right half plane; odd */
 static pair complex_atanh(py_ctx *c, ir_type t, pair z) {
     ir_value *one = py_emit_float(c, t, 1), *x = fn(c, IR_FABS, z.re);
-    ir_value *sign = py_emit_binary(c, IR_FCOPYSIGN, one, z.re), *y = mul(c, z.im, sign);
+    ir_value *sign = signed_as(c, t, 1, z.re), *y = mul(c, z.im, sign), *size = fn(c, IR_FABS, y);
     ir_value *away = sub(c, one, x), *square = mul(c, y, y);
     ir_value *apart = add(c, mul(c, away, away), square);
     ir_value *re = fn(c, IR_LOG1P, over(c, mul(c, x, py_emit_float(c, t, 4)), apart));
+    /* at 1 + iy with a tiny y, whose square is none: log(4 / y^2) */
+    ir_value *tiny = both(c, is_zero(c, t, away),
+                          py_emit_binary(c, IR_FLT, size, bound(c, t, 0x1p-500, 0x1p-60)));
+    ir_value *log2 = py_emit_float(c, t, 0.69314718055994530942);
+    ir_value *steep = mul(c, py_emit_float(c, t, 2), sub(c, log2, fn(c, IR_LOG, size)));
+    re = py_emit_select(c, tiny, steep, re);
     ir_value *im = py_emit_atan2(c, mul(c, y, py_emit_float(c, t, -2)),
                                  sub(c, mul(c, away, add(c, one, x)), square));
-    return times(
+    pair near = times(
         c, (pair){mul(c, re, py_emit_float(c, t, 0.25)), mul(c, im, py_emit_float(c, t, -0.5))},
         sign);
+    near.re = py_emit_select(c, both(c, is_zero(c, t, z.re), is_nan(c, z.im)), z.re, near.re);
+    pair far = far_atanh(c, t, z);
+    ir_value *is = py_emit_binary(c, IR_FLT, bound(c, t, 0x1p500, 0x1p60), larger(c, z));
+    return (pair){py_emit_select(c, is, far.re, near.re), py_emit_select(c, is, far.im, near.im)};
 }
 
 /* op: of the real function with the same name */
@@ -164,12 +307,8 @@ bool py_complex_function(py_ctx *c, py_call *x, ir_op op, py_val *out) {
     ir_type t = py_scalar_ir(s);
     pair z = {py_slot(&v, 0), py_slot(&v, 1)}, r;
     switch ((int)op) {
-    case IR_EXP: r = polar(c, t, fn(c, IR_EXP, z.re), z.im); break;
-    case IR_EXP2: {
-        ir_value *log2 = py_emit_float(c, t, 0.69314718055994530942);
-        r = polar(c, t, fn(c, IR_EXP2, z.re), mul(c, z.im, log2));
-        break;
-    }
+    case IR_EXP: r = complex_exp(c, t, z); break;
+    case IR_EXP2: r = complex_exp2(c, t, z); break;
     case IR_EXPM1: r = complex_expm1(c, t, z); break;
     case IR_LOG: r = complex_log(c, t, z); break;
     case IR_LOG2:
@@ -180,11 +319,11 @@ bool py_complex_function(py_ctx *c, py_call *x, ir_op op, py_val *out) {
         break;
     case IR_LOG1P: r = complex_log1p(c, t, z); break;
     case IR_FSQRT: r = complex_sqrt(c, t, z); break;
-    case IR_SIN: r = complex_sin(c, z); break;
-    case IR_COS: r = complex_cos(c, z); break;
+    case IR_SIN: r = turn_back(c, complex_sinh(c, t, turn(c, z))); break;
+    case IR_COS: r = complex_cosh(c, t, turn(c, z)); break;
     case IR_TAN: r = turn_back(c, complex_tanh(c, t, turn(c, z))); break;
-    case IR_SINH: r = turn_back(c, complex_sin(c, turn(c, z))); break;
-    case IR_COSH: r = complex_cos(c, turn(c, z)); break;
+    case IR_SINH: r = complex_sinh(c, t, z); break;
+    case IR_COSH: r = complex_cosh(c, t, z); break;
     case IR_TANH: r = complex_tanh(c, t, z); break;
     case IR_ASIN: r = complex_asin(c, t, z); break;
     case IR_ASINH: r = turn_back(c, complex_asin(c, t, turn(c, z))); break;
@@ -232,9 +371,12 @@ bool cmath_rect(py_ctx *c, py_call *x, py_val *out) {
     if (!py_to_scalar(c, x->node, &x->args[0], part, &r) ||
         !py_to_scalar(c, x->node, &x->args[1], part, &phi))
         return false;
+    ir_type t = py_scalar_ir(part);
+    ir_value *sin = fn(c, IR_SIN, py_slot(&phi, 0)), *size = py_slot(&r, 0);
+    ir_value *flat = mul(c, py_slot(&phi, 0), signed_as(c, t, 1, size));
+    ir_value *im = py_emit_select(c, is_zero(c, t, py_slot(&phi, 0)), flat, mul(c, size, sin));
     *out = py_val_complex(c, narrow ? PY_S_C64 : PY_S_C128,
-                          mul(c, py_slot(&r, 0), fn(c, IR_COS, py_slot(&phi, 0))),
-                          mul(c, py_slot(&r, 0), fn(c, IR_SIN, py_slot(&phi, 0))));
+                          mul(c, size, fn(c, IR_COS, py_slot(&phi, 0))), im);
     return true;
 }
 

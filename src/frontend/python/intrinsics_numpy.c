@@ -43,6 +43,8 @@ bool numpy_unary(py_ctx *c, py_call *x, py_val *out) { /* negative, positive, in
     py_scalar s;
     py_operator op = (py_operator)x->extra;
     if (!py_check_arguments(c, x, 1, 1, "") || !number(c, x, 0, &s)) return false;
+    if (s == PY_S_BOOL && op == PY_USUB)
+        return py_fail(c, x->node, "%s of bool: use ~ or logical_not", x->name);
     if (s == PY_S_BOOL && op == PY_INVERT) op = PY_NOT;
     if (!py_unary(c, x->node, op, &x->args[0], &r)) return false;
     return py_to_scalar(c, x->node, &r, s, out);
@@ -68,13 +70,27 @@ bool numpy_float_pair(py_ctx *c, py_call *x, py_val *out) { /* extra: the IR op 
     return true;
 }
 
-bool numpy_integral(py_ctx *c, py_call *x,
-                    py_val *out) { /* floor, ceil, trunc, rint: integers stay */
+bool numpy_integral(py_ctx *c, py_call *x, py_val *out) { /* floor, ceil, trunc, rint */
     py_scalar s;
     if (!py_check_arguments(c, x, 1, 1, "") || !number(c, x, 0, &s)) return false;
-    if (!py_scalar_is_float(s) && !py_scalar_is_complex(s))
-        return py_to_scalar(c, x->node, &x->args[0], float_of(s), out);
-    return numpy_float(c, x, out);
+    if (!py_scalar_is_integral(s)) return numpy_float(c, x, out);
+    if (x->extra == IR_FRINT) return py_to_scalar(c, x->node, &x->args[0], float_of(s), out);
+    *out = x->args[0];
+    return true;
+}
+
+bool numpy_fmod(py_ctx *c, py_call *x, py_val *out) { /* integers too: C's remainder */
+    py_val a, b;
+    py_scalar s;
+    if (!pair(c, x, false, &a, &b, &s)) return false;
+    if (s == PY_S_BOOL) return py_fail(c, x->node, "%s of bool and bool", x->name);
+    if (!py_scalar_is_int(s)) return numpy_float_pair(c, x, out);
+    py_scalar wide = py_scalar_is_signed(s) ? PY_S_I64 : PY_S_U64;
+    if (!py_to_scalar(c, x->node, &a, wide, &a) || !py_to_scalar(c, x->node, &b, wide, &b))
+        return false;
+    ir_op op = wide == PY_S_I64 ? IR_REM_S : IR_REM_U;
+    py_val r = py_val_scalar(c, wide, py_emit_binary(c, op, py_slot(&a, 0), py_slot(&b, 0)));
+    return py_to_scalar(c, x->node, &r, s, out);
 }
 
 static ir_value *has_nan(py_ctx *c, const py_val *z) {
@@ -149,14 +165,27 @@ bool numpy_square(py_ctx *c, py_call *x, py_val *out) {
     return numpy_binary(c, x, out);
 }
 
+/* Of an integer: 1 and -1 are their own, of others the quotient is 0. */
+static void int_reciprocal(py_ctx *c, const py_val *v, py_scalar s, py_val *out) {
+    ir_type t = py_scalar_ir(s);
+    ir_value *x = py_slot(v, 0), *own = py_emit_binary(c, IR_EQ, x, py_emit_int(c, t, 1));
+    if (py_scalar_is_signed(s))
+        own = py_emit_binary(c, IR_OR, own, py_emit_binary(c, IR_EQ, x, py_emit_int(c, t, -1)));
+    *out = py_val_scalar(c, s, py_emit_select(c, own, x, py_emit_zero(c, t)));
+}
+
 bool numpy_reciprocal(py_ctx *c, py_call *x, py_val *out) {
-    py_val one, r;
     py_scalar s;
-    py_constant k = {.kind = PY_VALUE_INT, .integer = 1};
     if (!py_check_arguments(c, x, 1, 1, "") || !number(c, x, 0, &s)) return false;
-    one = py_val_constant(c, &k, s);
-    if (!py_binary(c, x->node, py_scalar_is_int(s) ? PY_FLOORDIV : PY_DIV, &one, &x->args[0], &r))
+    if (s == PY_S_BOOL && !py_to_scalar(c, x->node, &x->args[0], s = PY_S_I8, &x->args[0]))
         return false;
+    if (py_scalar_is_int(s)) {
+        int_reciprocal(c, &x->args[0], s, out);
+        return true;
+    }
+    py_constant k = {.kind = PY_VALUE_INT, .integer = 1};
+    py_val one = py_val_constant(c, &k, s), r;
+    if (!py_binary(c, x->node, PY_DIV, &one, &x->args[0], &r)) return false;
     return py_to_scalar(c, x->node, &r, s, out);
 }
 

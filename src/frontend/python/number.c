@@ -339,23 +339,21 @@ static void complex_power(py_ctx *c, ir_type t, ir_value *const a[2], const py_v
             out[0] = r[0], out[1] = r[1];
         return;
     }
-    ir_value *norm = py_emit_binary(c, IR_FADD, py_emit_binary(c, IR_FMUL, a[0], a[0]),
-                                    py_emit_binary(c, IR_FMUL, a[1], a[1]));
-    ir_value *log_r =
-        py_emit_binary(c, IR_FMUL, py_emit_float(c, t, 0.5), py_emit_unary(c, IR_LOG, norm));
+    ir_value *size = py_emit_hypot(c, a[0], a[1]), *log_r = py_emit_unary(c, IR_LOG, size);
     ir_value *angle = py_emit_atan2(c, a[1], a[0]);
     ir_value *re = py_emit_binary(c, IR_FSUB, py_emit_binary(c, IR_FMUL, b[0], log_r),
                                   py_emit_binary(c, IR_FMUL, b[1], angle));
     ir_value *im = py_emit_binary(c, IR_FADD, py_emit_binary(c, IR_FMUL, b[1], log_r),
                                   py_emit_binary(c, IR_FMUL, b[0], angle));
     ir_value *scale = py_emit_unary(c, IR_EXP, re);
-    ir_value *no_base = py_emit_binary(c, IR_FEQ, norm, zero);
+    ir_value *no_base = py_emit_binary(c, IR_FEQ, size, zero);
     ir_value *no_exponent = py_emit_binary(c, IR_AND, py_emit_binary(c, IR_FEQ, b[0], zero),
                                            py_emit_binary(c, IR_FEQ, b[1], zero));
-    ir_value *at_zero = py_emit_select(c, no_exponent, one[0], zero);
-    out[0] = py_emit_select(c, no_base, at_zero,
+    ir_value *simple = py_emit_binary(c, IR_OR, no_base, no_exponent);
+    ir_value *value = py_emit_select(c, no_exponent, one[0], zero);
+    out[0] = py_emit_select(c, simple, value,
                             py_emit_binary(c, IR_FMUL, scale, py_emit_unary(c, IR_COS, im)));
-    out[1] = py_emit_select(c, no_base, zero,
+    out[1] = py_emit_select(c, simple, zero,
                             py_emit_binary(c, IR_FMUL, scale, py_emit_unary(c, IR_SIN, im)));
 }
 
@@ -440,6 +438,32 @@ bool py_binary(py_ctx *c, const py_node *at, py_operator op, const py_val *a, co
     return int_binary(c, at, op, a, b, type, out);
 }
 
+/* An integer's sign extension from `bits` bits. */
+static int64_t wrap_int(int64_t v, int bits) {
+    return (int64_t)((uint64_t)v << (64 - bits)) >> (64 - bits);
+}
+
+/* As Numba: the operation is one of the operand's own width, and its result becomes 64 bits wide. */
+static bool int_unary(py_ctx *c, const py_node *at, py_operator op, const py_val *a, py_val *out) {
+    py_scalar s = py_scalar_of(a), type = py_scalar_is_unsigned(s) ? PY_S_U64 : PY_S_I64;
+    if (op == PY_UADD) return py_to_scalar(c, at, a, type, out);
+    py_val x = *a;
+    if (s == PY_S_BOOL && !py_to_scalar(c, at, a, s = PY_S_I64, &x)) return false;
+    if (a->is_const && x.value.kind == PY_VALUE_INT && x.value.integer != INT64_MIN &&
+        type == PY_S_I64) {
+        int64_t v = x.value.integer;
+        *out = py_val_int(c, wrap_int(op == PY_USUB ? -v : ~v, (int)py_scalar_bytes(s) * 8));
+        return true;
+    }
+    ir_value *v = py_slot(&x, 0);
+    py_val r =
+        py_val_scalar(c, s,
+                      op == PY_USUB ? py_emit_binary(c, IR_SUB, py_emit_zero(c, py_scalar_ir(s)), v)
+                                    : py_emit_unary(c, IR_NOT, v));
+    r.nonneg = type == PY_S_U64;
+    return py_to_scalar(c, at, &r, type, out);
+}
+
 bool py_unary(py_ctx *c, const py_node *at, py_operator op, const py_val *a, py_val *out) {
     if (op == PY_NOT) {
         py_val truth;
@@ -455,27 +479,7 @@ bool py_unary(py_ctx *c, const py_node *at, py_operator op, const py_val *a, py_
         *out = py_val_scalar(c, s, py_emit_unary(c, IR_NOT, py_slot(a, 0)));
         return true;
     }
-    if (py_scalar_is_integral(s)) {
-        py_val x;
-        py_scalar type = py_scalar_is_unsigned(s) ? PY_S_U64 : PY_S_I64;
-        if (!py_to_scalar(c, at, a, type, &x)) return false;
-        if (op == PY_UADD) {
-            *out = x;
-            return true;
-        }
-        if (a->is_const && a->value.kind == PY_VALUE_INT && a->value.integer != INT64_MIN &&
-            type == PY_S_I64) {
-            int64_t v = a->value.integer;
-            *out = py_val_int(c, op == PY_USUB ? -v : ~v);
-            return true;
-        }
-        ir_value *r = op == PY_USUB
-                          ? py_emit_binary(c, IR_SUB, py_emit_zero(c, IR_I64), py_slot(&x, 0))
-                          : py_emit_unary(c, IR_NOT, py_slot(&x, 0));
-        *out = py_val_scalar(c, type, r);
-        out->nonneg = type == PY_S_U64;
-        return true;
-    }
+    if (py_scalar_is_integral(s)) return int_unary(c, at, op, a, out);
     if (op == PY_INVERT) return py_fail_operator(c, at, op, a, NULL);
     *out = *a;
     if (op == PY_UADD) return true;

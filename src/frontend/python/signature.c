@@ -1,4 +1,5 @@
-/* The signature of a launch (frontend.h has its bytes) -> values of the kernel's parameters.
+/* The signature of a launch (frontend.h has its bytes) -> values of the kernel's parameters; any signature ->
+ * types.
  *
  * It is read twice: the walk that types finds the IR function's parameters, the one that lowers uses them. */
 #include "frontend/python/work.h"
@@ -21,8 +22,9 @@ ir_value *py_add_slot(py_ctx *c, ir_type t, const char *name) {
 
 static bool read_value(py_ctx *c, reader *r, const char *name, py_val *out);
 
-static bool read_array(py_ctx *c, reader *r, const char *name, py_val *out) {
-    if (r->end - r->at < 4) return py_fail(c, NULL, "bad signature");
+/* The type of an array, behind its 'A'; NULL: no such. */
+static const py_type *read_array_type(py_ctx *c, reader *r) {
+    if (r->end - r->at < 4) return NULL;
     py_scalar s = (py_scalar)r->at[0];
     int ndim = r->at[1];
     char layout = (char)r->at[2];
@@ -37,7 +39,14 @@ static bool read_array(py_ctx *c, reader *r, const char *name, py_val *out) {
         s = PY_S_NONE;
     }
     if ((record == NULL && s <= PY_S_NONE) || s >= PY_SCALAR_COUNT || ndim > PY_MAX_NDIM)
-        return py_fail(c, NULL, "bad signature");
+        return NULL;
+    return py_type_array(c, s, record, ndim, layout, IR_PTR_GLOBAL, readonly);
+}
+
+static bool read_array(py_ctx *c, reader *r, const char *name, py_val *out) {
+    const py_type *t = read_array_type(c, r);
+    if (t == NULL) return py_fail(c, NULL, "bad signature");
+    int ndim = t->ndim;
     ir_value *sizes[PY_MAX_NDIM], *strides[PY_MAX_NDIM];
     ir_value *ptr = py_add_slot(c, IR_PTR_GLOBAL, name);
     for (int i = 0; i < ndim; i++) {
@@ -45,14 +54,13 @@ static bool read_array(py_ctx *c, reader *r, const char *name, py_val *out) {
         if (c->emit) sizes[i]->is_size = true;
     }
     for (int i = 0; i < ndim; i++) strides[i] = py_add_slot(c, IR_I64, NULL);
-    const py_type *t = py_type_array(c, s, record, ndim, layout, IR_PTR_GLOBAL, readonly);
-    int inner = layout == 'C' ? ndim - 1 : layout == 'F' ? 0 : -1;
+    int inner = t->layout == 'C' ? ndim - 1 : t->layout == 'F' ? 0 : -1;
     if (inner >= 0 && ndim > 0) /* known, and so is that it is linear in the index */
         strides[inner] = py_emit_int(c, IR_I64, py_element_bytes(t));
     py_origin *o = PY_NEW(c, py_origin, 1);
     *o = (py_origin){.name = name, .parameter = (int32_t)r->argument};
     *out = py_array_val(c, t, ptr, sizes, strides, o);
-    if (record != NULL && ndim == 0) {
+    if (t->record != NULL && ndim == 0) {
         py_val array = *out;
         *out = py_val_record(c, &array, NULL, 0);
     }
@@ -82,13 +90,18 @@ static const char *read_text(py_ctx *c, reader *r) {
     return copy;
 }
 
-static bool read_named(py_ctx *c, reader *r, const char *name, py_val *out) {
+static const py_names *read_names(py_ctx *c, reader *r) {
     py_names *names = PY_NEW(c, py_names, 1);
     *names = (py_names){.count = r->at < r->end ? *r->at++ : 0};
     const char **fields = PY_NEW(c, const char *, names->count + 1);
     names->name = read_text(c, r);
     for (uint32_t i = 0; i < names->count; i++) fields[i] = read_text(c, r);
     names->fields = fields;
+    return names;
+}
+
+static bool read_named(py_ctx *c, reader *r, const char *name, py_val *out) {
+    const py_names *names = read_names(c, r);
     py_val *items = PY_NEW(c, py_val, names->count + 1);
     for (uint32_t i = 0; i < names->count; i++)
         if (!read_value(c, r, name, &items[i])) return false;
@@ -115,6 +128,46 @@ static bool read_value(py_ctx *c, reader *r, const char *name, py_val *out) {
     }
     if (code <= PY_S_NONE || code >= PY_SCALAR_COUNT) return py_fail(c, NULL, "bad signature");
     return read_scalar(c, (py_scalar)code, name, out);
+}
+
+static const py_type *read_type(py_ctx *c, reader *r);
+
+static const py_type *read_tuple_type(py_ctx *c, reader *r, bool named) {
+    py_type *t = PY_NEW(c, py_type, 1);
+    *t = (py_type){.kind = TY_TUPLE};
+    if (named) t->names = read_names(c, r);
+    t->count = named ? t->names->count : r->at < r->end ? *r->at++ : 0;
+    const py_type **items = PY_NEW(c, const py_type *, t->count + 1);
+    t->items = items;
+    for (uint32_t i = 0; i < t->count; i++)
+        if ((items[i] = read_type(c, r)) == NULL) return NULL;
+    return t;
+}
+
+static const py_type *read_type(py_ctx *c, reader *r) {
+    if (r->at >= r->end) return NULL;
+    uint8_t code = *r->at++;
+    switch (code) {
+    case PY_SIG_ARRAY: return read_array_type(c, r);
+    case PY_SIG_NONE: return &py_type_none;
+    case PY_SIG_NAMED:
+    case PY_SIG_TUPLE: return read_tuple_type(c, r, code == PY_SIG_NAMED);
+    default: return code > 0 && code < PY_SCALAR_COUNT ? py_type_scalar((py_scalar)code) : NULL;
+    }
+}
+
+bool py_read_types(py_ctx *c, const uint8_t *signature, size_t bytes, const py_type ***out,
+                   uint32_t *count) {
+    reader r = {signature, signature + bytes, 0};
+    *out = NULL;
+    *count = 0;
+    while (r.at < r.end) {
+        *out = py_grow(c, (void *)*out, *count, sizeof **out);
+        const py_type *t = read_type(c, &r);
+        if (t == NULL) return py_fail(c, NULL, "bad signature");
+        (*out)[(*count)++] = t;
+    }
+    return true;
 }
 
 bool py_read_parameters(py_ctx *c, const py_function *fn, const uint8_t *signature, size_t bytes,

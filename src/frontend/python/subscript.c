@@ -329,7 +329,7 @@ static bool get_view(py_ctx *c, const py_node *at, const py_val *of, const parts
             ir_value *start = NULL, *length = NULL, *step = NULL,
                      *stride = py_array_stride(of, axis);
             resolve_slice(c, v, py_array_size(of, axis), &start, &length, &step);
-            if (v->type->given != 0) w.layout = 'A';
+            if ((v->type->given & 4) || (v->type->given != 0 && seen_slice)) w.layout = 'A';
             seen_slice = true;
             w.ptr = py_emit_ptradd(c, w.ptr, py_emit_binary(c, IR_MUL, start, stride));
             if (v->type->given & 4) stride = py_emit_binary(c, IR_MUL, stride, step);

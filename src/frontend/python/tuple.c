@@ -1,9 +1,23 @@
 /* Items of tuples: by a constant, by a slice of constants, by a run-time index where all have one type. */
 #include "frontend/python/work.h"
 
+/* slice.indices(n): bound[0..2] are start, stop and step, those of `given` as they were written. */
+static void adjust(int64_t bound[3], uint8_t given, int64_t n) {
+    bool down = bound[2] < 0;
+    int64_t low = down ? -1 : 0, high = down ? n - 1 : n;
+    for (int i = 0; i < 2; i++) {
+        if ((given & 1 << i) == 0) {
+            bound[i] = (i == 0) == down ? high : low;
+            continue;
+        }
+        if (bound[i] < 0) bound[i] += n;
+        bound[i] = bound[i] < low ? low : bound[i] > high ? high : bound[i];
+    }
+}
+
 static bool get_tuple_slice(py_ctx *c, const py_node *at, const py_val *of, const py_val *index,
                             py_val *out) {
-    int64_t n = of->type->count, bound[3] = {0, n, 1};
+    int64_t n = of->type->count, bound[3] = {0, 0, 1};
     for (int i = 0; i < 3; i++) {
         if ((index->type->given & 1 << i) == 0) continue;
         const py_val *part = index->items != NULL ? &index->items[i] : NULL;
@@ -11,14 +25,14 @@ static bool get_tuple_slice(py_ctx *c, const py_node *at, const py_val *of, cons
             return py_fail(c, at, "a slice of a tuple must be constant");
         bound[i] = part->value.integer;
     }
-    if (bound[2] != 1) return py_fail(c, at, "a slice of a tuple must have step 1");
-    for (int i = 0; i < 2; i++) {
-        if (bound[i] < 0) bound[i] += n;
-        bound[i] = bound[i] < 0 ? 0 : bound[i] > n ? n : bound[i];
+    adjust(bound, index->type->given, n);
+    py_val *items = PY_NEW(c, py_val, n + 1);
+    uint32_t count = 0;
+    int64_t i = bound[0], step = bound[2];
+    while (step > 0 ? i < bound[1] : i > bound[1]) {
+        items[count++] = py_val_item(of, (uint32_t)i);
+        if (__builtin_add_overflow(i, step, &i)) break;
     }
-    uint32_t count = bound[1] > bound[0] ? (uint32_t)(bound[1] - bound[0]) : 0;
-    py_val *items = PY_NEW(c, py_val, count + 1);
-    for (uint32_t i = 0; i < count; i++) items[i] = py_val_item(of, (uint32_t)bound[0] + i);
     *out = py_val_tuple(c, items, count);
     return true;
 }

@@ -13,10 +13,10 @@
  *   expr.c        expressions                 array.c      attributes of arrays, new arrays
  *   names.c       names, attributes           record.c     elements of structured types
  *   call.c        calls                       tuple.c      items of tuples
+ *   declared.c    calls of functions          named.c      named tuples, vector types
+ *                 with signatures             unsupported.c what to write instead
  *   method.c      methods of values
- *   intrinsics.def + intrinsics_*.c:          named.c      named tuples, vector types
- *                 what can be called
- *   unsupported.c what to write instead
+ *   intrinsics.def + intrinsics_*.c: what can be called
  *
  * Functions returning bool have reported the error (py_fail) when they return false.
  */
@@ -194,6 +194,16 @@ ir_value *py_add_slot(py_ctx *c, ir_type t, const char *name);
 /* Values of the kernel's parameters. */
 bool py_read_parameters(py_ctx *c, const py_function *fn, const uint8_t *signature, size_t bytes,
                         py_val **out, uint32_t *count);
+
+/* The types that a signature lists. */
+bool py_read_types(py_ctx *c, const uint8_t *signature, size_t bytes, const py_type ***out,
+                   uint32_t *count);
+
+/* ---- declared.c ---- */
+/* Calls a function that was declared with signatures: the arguments become those of the signature that
+ * fits best. The first `given` ones were given, the others are defaults. */
+bool py_call_declared(py_ctx *c, const py_node *at, const py_function *fn, py_val *args,
+                      uint32_t nargs, uint32_t given, py_val *out);
 
 /* ---- types.c ---- */
 bool py_type_equal(const py_type *a, const py_type *b);

@@ -118,6 +118,6 @@ def _rebuild(kind, parts, options, signatures, specialized):
     for cell, value in zip(closure, cells, strict=True):
         cell.cell_contents = _unpacked(value, kernel)
     for signature in signatures:
-        kernel._declare(signature)
+        kernel._declare(*signature)
     kernel._specialized = specialized
     return kernel

@@ -103,7 +103,8 @@ class CUDADispatcher(_core.Dispatcher):
         args, result = types.normalize_signature(signature)
         if result is not None and result != types.void and not self._is_device:
             raise TypeError("CUDA kernel must have void return type.")
-        self._declare(types.to_bytes(args))
+        result = types.to_bytes((result,)) if self._is_device and result is not None else None
+        self._declare(types.to_bytes(args), result)
 
     def configure(self, griddim, blockdim, stream=0, sharedmem=0):
         """As kernel[griddim, blockdim, stream, sharedmem]."""
