@@ -1,8 +1,10 @@
 /* Bump allocation in chunks that double, from 4 KB. Large ones are the system's own pages: in the heap,
  * what outlives a compilation would lie between the holes that its chunks leave. */
 #include "base/arena.h"
+
 #include "base/heap.h"
 
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -29,7 +31,28 @@ static void chunk_free(arena_chunk *chunk) {
         heap_free_pages(chunk, bytes, true);
 }
 
+typedef struct running {
+    struct running *outer;
+    simt_status status;
+    jmp_buf end;
+} running;
+static _Thread_local running *innermost; /* of this thread */
+
+simt_status arena_run(simt_status (*work)(void *context), void *context) {
+    running here = {.outer = innermost};
+    innermost = &here;
+    if (setjmp(here.end) == 0) here.status = work(context);
+    innermost = here.outer;
+    return here.status;
+}
+
+void arena_end_run(simt_status failure) {
+    innermost->status = failure;
+    longjmp(innermost->end, 1);
+}
+
 void arena_init(arena *a) { *a = (arena){0}; }
+void arena_init_sure(arena *a) { *a = (arena){.sure = true}; }
 
 void arena_deinit(arena *a) {
     for (arena_chunk *chunk = a->chunks; chunk;) {
@@ -37,7 +60,7 @@ void arena_deinit(arena *a) {
         chunk_free(chunk);
         chunk = next;
     }
-    *a = (arena){0};
+    *a = (arena){.sure = a->sure};
 }
 
 static char *arena_grow(arena *a, size_t bytes) {
@@ -55,9 +78,12 @@ static char *arena_grow(arena *a, size_t bytes) {
 }
 
 void *arena_alloc(arena *a, size_t bytes) {
-    if (bytes > SIZE_MAX / 4) return NULL;
-    bytes = (bytes + 15) & ~(size_t)15;
-    if ((size_t)(a->end - a->next) < bytes && !arena_grow(a, bytes)) return NULL;
+    size_t room = (size_t)(a->end - a->next), most = SIZE_MAX / 4;
+    if (bytes <= most) bytes = (bytes + 15) & ~(size_t)15;
+    if (room < bytes && (bytes > most || !arena_grow(a, bytes))) {
+        if (a->sure && innermost) arena_end_run(status_fail(SIMT_ERR_MEMORY, "out of memory"));
+        return NULL;
+    }
     char *memory = a->next;
     a->next += bytes;
     return memset(memory, 0, bytes);

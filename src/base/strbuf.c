@@ -7,8 +7,10 @@
 
 void strbuf_init(strbuf *b) { *b = (strbuf){0}; }
 
+void strbuf_init_in(strbuf *b, arena *mem) { *b = (strbuf){.mem = mem}; }
+
 void strbuf_deinit(strbuf *b) {
-    heap_free(b->text);
+    if (!b->mem) heap_free(b->text);
     *b = (strbuf){0};
 }
 
@@ -17,7 +19,8 @@ static bool strbuf_reserve(strbuf *b, size_t more) {
     if (b->length + more + 1 <= b->capacity) return true;
     size_t capacity = b->capacity ? b->capacity * 2 : 256;
     while (capacity < b->length + more + 1) capacity *= 2;
-    char *text = heap_resize(b->text, capacity);
+    char *text = b->mem ? arena_alloc(b->mem, capacity) : heap_resize(b->text, capacity);
+    if (text && b->mem && b->length) memcpy(text, b->text, b->length + 1);
     if (!text) {
         b->failed = true;
         return false;

@@ -3,6 +3,8 @@
 #ifndef SIMT_BASE_STRBUF_H
 #define SIMT_BASE_STRBUF_H
 
+#include "base/arena.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -11,9 +13,11 @@ typedef struct strbuf {
     char *text; /* NUL-terminated when length > 0; NULL when nothing was added */
     size_t length, capacity;
     bool failed;
+    arena *mem; /* where the text lives, or NULL: the heap */
 } strbuf;
 
 void strbuf_init(strbuf *b);
+void strbuf_init_in(strbuf *b, arena *mem); /* needs no deinit */
 void strbuf_deinit(strbuf *b);
 void strbuf_add(strbuf *b, const char *text, size_t length);
 void strbuf_puts(strbuf *b, const char *text);

@@ -14,7 +14,7 @@
 
 static const struct {
     const char *name;
-    simt_status (*run)(ir_func *);
+    opt_pass *run;
 } passes_table[] = {
 #define PASS(id, default_on, meaning) {#id, opt_##id},
 #include "opt/passes.def"
@@ -27,7 +27,7 @@ static simt_status run_one(ir_func *f, const char *name, size_t length) {
     for (size_t i = 0; i < sizeof passes_table / sizeof *passes_table; i++) {
         if (strlen(passes_table[i].name) != length || strncmp(passes_table[i].name, name, length))
             continue;
-        SIMT_TRY(passes_table[i].run(f));
+        SIMT_TRY(opt_run_pass(f, passes_table[i].run));
         return ir_verify(f);
     }
     return status_fail(SIMT_ERR_VALUE, "no pass is called '%.*s'", (int)length, name);

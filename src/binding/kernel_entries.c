@@ -127,34 +127,63 @@ void kernel_entry_unref(kernel_entry *e) {
     heap_free(e);
 }
 
+typedef struct renaming {
+    ir_func *f;
+    const code *c;
+} renaming;
+
 /* The names that the code has: in the printed form they lack some characters. */
-static void restore_names(ir_func *f, const code *c) {
+static simt_status restore_names(void *context) {
+    ir_func *f = ((renaming *)context)->f;
+    const code *c = ((renaming *)context)->c;
     f->name = arena_strdup(&f->mem, c->name);
     f->file = arena_strdup(&f->mem, c->file);
-    f->failed |= !f->name || !f->file;
     for (uint32_t i = 0; i < f->ncalls; i++) {
         f->calls[i].function = arena_strdup(&f->mem, c->calls[i].function);
         f->calls[i].file = arena_strdup(&f->mem, c->calls[i].file);
-        f->failed |= !f->calls[i].function || !f->calls[i].file;
     }
+    return SIMT_OK;
+}
+
+static ir_func *read_func(const kernel_typed *t) {
+    renaming r = {.c = t->first->code};
+    if (!binding_ok(ir_parse(runtime_kernel_text(t->first), &r.f))) return NULL;
+    if (binding_ok(arena_run(restore_names, &r))) return r.f;
+    ir_func_free(r.f);
+    return NULL;
+}
+
+/* Once more from the source, for a declared signature whose first compilation had no memory. */
+static bool renew(kernel_typed *t, PyObject *function, const py_options *options) {
+    kernel_typed *again = new_typed(function, options, t->signature, t->nsignature);
+    if (!again) return false;
+    if (!t->kernel->func && !t->first) { /* no other thread was quicker */
+        kernel_typed old = *t;
+        t->kernel = again->kernel;
+        t->constants = again->constants;
+        t->constant_slots = again->constant_slots;
+        t->constant_bytes = again->constant_bytes;
+        t->raised = again->raised;
+        again->kernel = old.kernel;
+        again->constants = old.constants;
+        again->constant_slots = old.constant_slots;
+        again->raised = old.raised;
+    }
+    typed_unref(again);
+    return true;
 }
 
 /* The IR, for one compilation. NULL: an exception is set. */
-static ir_func *take_func(kernel_typed *t) {
+static ir_func *take_func(kernel_typed *t, PyObject *function, const py_options *options) {
+    if (!t->kernel->func && !t->first && !renew(t, function, options)) return NULL;
     ir_func *f = t->kernel->func;
     t->kernel->func = NULL;
-    if (f) return f;
-    if (!t->first) { /* a declared signature */
-        PyErr_SetString(PyExc_RuntimeError, "an earlier compilation of this kernel failed");
-        return NULL;
-    }
-    if (!binding_ok(ir_parse(runtime_kernel_text(t->first), &f))) return NULL;
-    restore_names(f, t->first->code);
-    return f;
+    if (!f && !t->first) PyErr_NoMemory(); /* another thread's compilation failed meanwhile */
+    return f || !t->first ? f : read_func(t);
 }
 
 /* From IR to code. NULL: an exception is set. */
-static kernel_entry *new_entry(kernel_typed *t, const py_options *options,
+static kernel_entry *new_entry(kernel_typed *t, PyObject *function, const py_options *options,
                                const uint32_t block[3]) {
     runtime_compile_options how = {.block = {block[0], block[1], block[2]},
                                    .contract = options->contract};
@@ -164,7 +193,7 @@ static kernel_entry *new_entry(kernel_typed *t, const py_options *options,
     e->typed = t;
     t->refs++;
     memcpy(e->block, block, sizeof e->block);
-    ir_func *f = take_func(t);
+    ir_func *f = take_func(t, function, options);
     if (!f || !binding_ok(runtime_compile(array_runtime(), f, &how, &e->code))) {
         kernel_entry_unref(e);
         return NULL;
@@ -232,7 +261,7 @@ kernel_entry *kernel_entries_get(kernel_entries *all, PyObject *function, const 
     if (!t) return NULL;
     /* looking at globals may have run Python code, and other threads: what they compiled counts */
     kernel_entry *other = find_entry(all, signature, n, block);
-    if (!other) e = new_entry(t, options, block);
+    if (!other) e = new_entry(t, function, options, block);
     typed_unref(t);
     if (!e) return other;
     kernel_slot *slot = free_slot(all);

@@ -5,27 +5,37 @@
 #include <stdlib.h>
 #include <string.h>
 
-simt_status gradient_get(array_op op, int i, const gradient_rule **out) {
-    static gradient_rule rules[ARRAY_OP_COUNT][3];
-    static bool parsed[ARRAY_OP_COUNT];
-    static arena mem;
-    gradient_rule *row = rules[op];
-    if (!parsed[op]) {
-        if (!mem.chunks) arena_init(&mem);
-        for (int k = 0; k < 3; k++) {
-            const char *text = array_op_table[op].grad[k];
-            gradient_rule *r = &row[k];
-            r->kind = !text || !*text          ? GRADIENT_NONE
-                      : strcmp(text, "0") == 0 ? GRADIENT_ZERO
-                      : *text == '='           ? GRADIENT_NAMED
-                                               : GRADIENT_FORMULA;
-            if (r->kind != GRADIENT_FORMULA) continue;
-            SIMT_TRY(formula_parse(text, &mem, &r->f));
-            r->variables = formula_variables(r->f);
-        }
-        parsed[op] = true;
+typedef struct gradient_rules {
+    gradient_rule rules[ARRAY_OP_COUNT][3];
+    bool parsed[ARRAY_OP_COUNT];
+    array_op op; /* to parse */
+    arena mem;
+} gradient_rules;
+
+static simt_status parse_rules(void *context) {
+    gradient_rules *all = context;
+    for (int k = 0; k < 3; k++) {
+        const char *text = array_op_table[all->op].grad[k];
+        gradient_rule *r = &all->rules[all->op][k];
+        r->kind = !text || !*text          ? GRADIENT_NONE
+                  : strcmp(text, "0") == 0 ? GRADIENT_ZERO
+                  : *text == '='           ? GRADIENT_NAMED
+                                           : GRADIENT_FORMULA;
+        if (r->kind != GRADIENT_FORMULA) continue;
+        SIMT_TRY(formula_parse(text, &all->mem, &r->f));
+        r->variables = formula_variables(r->f);
     }
-    *out = &row[i];
+    all->parsed[all->op] = true;
+    return SIMT_OK;
+}
+
+simt_status gradient_get(array_op op, int i, const gradient_rule **out) {
+    static gradient_rules all = {.mem = {.sure = true}};
+    if (!all.parsed[op]) {
+        all.op = op;
+        SIMT_TRY(arena_run(parse_rules, &all));
+    }
+    *out = &all.rules[op][i];
     return SIMT_OK;
 }
 

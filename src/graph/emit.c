@@ -307,10 +307,8 @@ static typed emit_call(ir_builder *b, arena *mem, array_op op, dtype dt, const t
     if (v) return (typed){v, result};
     emit_element inner = {.args = {values[0], values[1], values[2]}};
     formula *f;
-    if (formula_parse(array_op_table[op].expansion, mem, &f) != SIMT_OK) {
-        b->f->failed = true;
-        return (typed){number(b, result, 0), result};
-    }
+    simt_status status = formula_parse(array_op_table[op].expansion, mem, &f);
+    if (status != SIMT_OK) arena_end_run(status);
     return emit_formula(b, mem, f, dt, &inner);
 }
 
@@ -467,10 +465,8 @@ ir_value *emit_elementwise(ir_builder *b, arena *mem, const graph_node *node,
             inner.args[i] = emit_cast(b, args[i].v, args[i].dt, work);
         for (int i = 0; i < node->nscalars; i++)
             if (e->scalars[i]) inner.scalars[i] = emit_cast(b, e->scalars[i], dt, work);
-        if (formula_parse(array_op_table[node->op].expansion, mem, &f) != SIMT_OK) {
-            b->f->failed = true;
-            return number(b, out, 0);
-        }
+        simt_status status = formula_parse(array_op_table[node->op].expansion, mem, &f);
+        if (status != SIMT_OK) arena_end_run(status);
         result = emit_formula(b, mem, f, work, &inner);
     } else {
         result = emit_call(b, mem, node->op, work, args, node->nin);

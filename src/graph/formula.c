@@ -32,7 +32,6 @@ static formula *fail(parser *p) {
 
 static formula *make(parser *p, formula_kind kind) {
     formula *f = ARENA_NEW(p->mem, formula);
-    if (!f) return fail(p);
     f->kind = kind;
     return f;
 }
@@ -58,7 +57,7 @@ static formula *parse_name(parser *p) {
         for (int i = 0; i < 9; i++) {
             if (strcmp(name, variables[i]) != 0) continue;
             formula *f = make(p, FORMULA_VARIABLE);
-            if (f) f->variable = (formula_variable)i;
+            f->variable = (formula_variable)i;
             return f;
         }
         return fail(p);
@@ -87,7 +86,7 @@ static formula *parse_unary(parser *p) {
         char *end;
         double number = strtod(p->at, &end);
         p->at = end;
-        if (f) f->number = number;
+        f->number = number;
         return f;
     }
     return isalpha((unsigned char)*p->at) ? parse_name(p) : fail(p);

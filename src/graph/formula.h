@@ -36,7 +36,7 @@ struct formula {
     formula *args[3];
 };
 
-/* Failure (a defect of the table): SIMT_ERR_INTERNAL naming the formula. */
+/* In an arena_run, with a sure arena. Failure (a defect of the table): SIMT_ERR_INTERNAL naming the formula. */
 simt_status formula_parse(const char *text, arena *mem, formula **out);
 uint32_t formula_variables(const formula *f);
 

@@ -147,12 +147,11 @@ static graph_group *add_group(graph_planning *g, uint32_t node) {
     return group;
 }
 
-static simt_status join_group(graph_planning *g, graph_group *group, uint32_t node) {
+static void join_group(graph_planning *g, graph_group *group, uint32_t node) {
     const graph_node *n = &g->plan->nodes[node];
     if (group->nnodes == group->capacity) {
         uint32_t capacity = group->capacity ? group->capacity * 2 : 8;
         uint32_t *nodes = ARENA_ARRAY(&g->plan->mem, uint32_t, capacity);
-        if (!nodes) return status_fail(SIMT_ERR_MEMORY, "out of memory while planning");
         if (group->nnodes) memcpy(nodes, group->nodes, sizeof *nodes * group->nnodes);
         group->nodes = nodes;
         group->capacity = capacity;
@@ -170,7 +169,6 @@ static simt_status join_group(graph_planning *g, graph_group *group, uint32_t no
         group->ndim = space->ndim;
         memcpy(group->shape, space->shape, sizeof group->shape);
     }
-    return SIMT_OK;
 }
 
 /* Which inputs are values of the node's own group, and which values must be in memory. */
@@ -231,7 +229,7 @@ static void drop_overwritten(graph_planning *g) {
     }
 }
 
-simt_status fuse_program(graph_planning *g) {
+void fuse_program(graph_planning *g) {
     graph_plan *plan = g->plan;
     fusing f = {.g = g};
     f.accesses = ARENA_ARRAY(&plan->mem, access, plan->nnodes * (GRAPH_MAX_INPUTS + 1) + 1);
@@ -239,8 +237,6 @@ simt_status fuse_program(graph_planning *g) {
     f.risks = ARENA_ARRAY(&plan->mem, uint64_t, plan->nbuffers + 1);
     g->groups_capacity = plan->nnodes + 1;
     g->groups = ARENA_ARRAY(&plan->mem, graph_group, g->groups_capacity);
-    if (!f.accesses || !f.last_access || !f.risks || !g->groups)
-        return status_fail(SIMT_ERR_MEMORY, "out of memory while planning");
     mark_live(g);
     for (uint32_t i = 0; i < plan->nnodes; i++) {
         if (!g->facts[i].live) continue;
@@ -254,14 +250,13 @@ simt_status fuse_program(graph_planning *g) {
                     group = &g->groups[k];
         }
         if (!group) group = add_group(g, i);
-        if (!group) return status_fail(SIMT_ERR_INTERNAL, "too many groups");
+        if (!group) arena_end_run(status_fail(SIMT_ERR_INTERNAL, "too many groups"));
         group->risks = risks;
-        SIMT_TRY(join_group(g, group, i));
+        join_group(g, group, i);
         for (int k = 0; k < n->nin; k++)
             if (n->scalar[k] < 0) add_access(&f, i, &n->in[k], false);
         add_access(&f, i, &n->out, true);
     }
     find_producers(&f);
     drop_overwritten(g);
-    return SIMT_OK;
 }

@@ -128,8 +128,8 @@ simt_status graph_program_add(graph_program *p, const graph_node *node, const ui
 /* Appends the facts of buffers 0..n-1; the program is then a key. */
 simt_status graph_program_close(graph_program *p, const graph_buffer *buffers, uint32_t n);
 /* Decodes all nodes (arena memory). */
-simt_status graph_program_decode(const graph_program *p, arena *mem, graph_node **nodes,
-                                 graph_buffer **buffers);
+void graph_program_decode(const graph_program *p, arena *mem, graph_node **nodes,
+                          graph_buffer **buffers);
 
 /* ---- the plan ---- */
 

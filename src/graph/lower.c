@@ -139,12 +139,11 @@ static bool can_merge(int64_t (*strides)[GRAPH_MAX_NDIM], uint32_t count, int64_
     return true;
 }
 
-static simt_status collapse_space(lowering *l) {
+static void collapse_space(lowering *l) {
     const graph_group *group = l->group;
     uint32_t count = l->nviews + 1; /* the last is the flat element index */
     int64_t(*strides)[GRAPH_MAX_NDIM] = arena_alloc(l->mem, sizeof *strides * count);
     int64_t *last = ARENA_ARRAY(l->mem, int64_t, count);
-    if (!strides || !last) return status_fail(SIMT_ERR_MEMORY, "out of memory while planning");
     for (uint32_t v = 0; v < l->nviews; v++) view_strides(l, l->views[v].view, strides[v]);
     int64_t flat = 1;
     for (int d = group->ndim - 1; d >= 0; d--) {
@@ -172,7 +171,6 @@ static simt_status collapse_space(lowering *l) {
                 l->index_strides[at] = strides[v][d];
         }
     }
-    return SIMT_OK;
 }
 
 /* ---- index arithmetic ---- */
@@ -266,10 +264,6 @@ static void forget_loads(lowering *l, ir_value **loaded, uint32_t stored) {
 
 void lower_emit_point(lowering *l, ir_builder *b, const lower_point *point, ir_value **values) {
     ir_value **loaded = ARENA_ARRAY(l->mem, ir_value *, l->nviews + 1);
-    if (!loaded) {
-        l->f->failed = true;
-        return;
-    }
     ir_value *flat_index = NULL;
     if (l->wants_index) {
         flat_index = dot_coords(l, b, point, l->index_strides);
@@ -331,7 +325,6 @@ static simt_status lower_by_element(lowering *l, int64_t size) {
     for (int d = 0; d < l->ndim; d++) which[d] = d;
     if (l->ndim > 0) lower_split_index(l, &in, index, which, l->ndim, size, &point);
     ir_value **values = ARENA_ARRAY(l->mem, ir_value *, l->nnodes);
-    if (!values) return status_fail(SIMT_ERR_MEMORY, "out of memory while planning");
     lower_emit_point(l, &in, &point, values);
     lower_end_guard(&in);
     ir_return(&b);
@@ -378,7 +371,6 @@ static simt_status lower_by_row(lowering *l, int64_t size) {
     ir_builder in =
         exact ? b : lower_guard(&b, ir_binary(&b, IR_LT_U, column, lower_i64(&b, length)));
     ir_value **values = ARENA_ARRAY(l->mem, ir_value *, l->nnodes);
-    if (!values) return status_fail(SIMT_ERR_MEMORY, "out of memory while planning");
     lower_emit_point(l, &in, &point, values);
     if (!exact) {
         lower_end_guard(&in);
@@ -388,23 +380,25 @@ static simt_status lower_by_row(lowering *l, int64_t size) {
     return lower_finish(l, l->f, l->args, l->nargs, (uint64_t)(rows * pieces), threads);
 }
 
+void lower_new_func(lowering *l, const char *name) {
+    ir_func_free(l->g->making); /* of a group without work */
+    l->g->making = NULL;
+    l->f = l->g->making = ir_func_new(name, "");
+}
+
 simt_status lower_finish(lowering *l, ir_func *f, const graph_arg *args, uint32_t nargs,
                          uint64_t blocks, uint32_t threads) {
     if (blocks > UINT32_MAX) {
-        ir_func_free(f);
         return status_fail(SIMT_ERR_VALUE, "array too large: %llu blocks of threads",
                            (unsigned long long)blocks);
     }
     graph_step *step = graph_plan_add_step(l->g);
     graph_arg *copy = ARENA_ARRAY(&l->g->plan->mem, graph_arg, nargs + 1);
     uint32_t *nodes = ARENA_ARRAY(&l->g->plan->mem, uint32_t, l->group->nnodes + 1);
-    if (!step || !copy || !nodes) {
-        ir_func_free(f);
-        return status_fail(SIMT_ERR_MEMORY, "out of memory while planning");
-    }
     memcpy(copy, args, sizeof *copy * nargs);
     memcpy(nodes, l->group->nodes, sizeof *nodes * l->group->nnodes);
     step->func = f;
+    l->g->making = NULL;
     step->args = copy;
     step->nargs = nargs;
     step->nodes = nodes;
@@ -419,7 +413,6 @@ simt_status lower_finish(lowering *l, ir_func *f, const graph_arg *args, uint32_
 static simt_status lower_calls(graph_planning *g, const graph_group *group) {
     for (uint32_t i = 0; i < group->nnodes; i++) {
         graph_step *step = graph_plan_add_step(g);
-        if (!step) return status_fail(SIMT_ERR_MEMORY, "out of memory while planning");
         step->is_call = true;
         step->node = group->nodes[i];
         step->nodes = &group->nodes[i];
@@ -460,32 +453,19 @@ simt_status lower_group(graph_planning *g, const graph_group *group) {
         return lower_calls(g, group);
     bool has_work = group->size > 0 || group->kind == OP_KIND_RED;
     if (!has_work) return SIMT_OK; /* nothing to compute; buffers have no bytes */
-    arena scratch;
-    arena_init(&scratch);
+    arena *scratch = &g->scratch;
+    arena_deinit(scratch); /* of the last group */
     uint32_t most_views = group->nnodes * (GRAPH_MAX_INPUTS + 1) + 1;
     uint32_t most_args = most_views + group->nnodes * (GRAPH_MAX_SCALARS + 8) + 8;
-    lowering l = {.g = g, .group = group, .mem = &scratch, .nnodes = group->nnodes};
-    l.views = ARENA_ARRAY(&scratch, lower_view, most_views);
-    l.nodes = ARENA_ARRAY(&scratch, lower_node, group->nnodes);
-    l.args = ARENA_ARRAY(&scratch, graph_arg, most_args);
-    l.arg_types = ARENA_ARRAY(&scratch, ir_type, most_args);
-    l.f = ir_func_new(group->kind == OP_KIND_RED ? "reduce" : "elementwise", "");
-    simt_status status = SIMT_OK;
-    if (!l.views || !l.nodes || !l.args || !l.arg_types || !l.f) {
-        if (l.f) ir_func_free(l.f);
-        arena_deinit(&scratch);
-        return status_fail(SIMT_ERR_MEMORY, "out of memory while planning");
-    }
+    lowering l = {.g = g, .group = group, .mem = scratch, .nnodes = group->nnodes};
+    l.views = ARENA_ARRAY(scratch, lower_view, most_views);
+    l.nodes = ARENA_ARRAY(scratch, lower_node, group->nnodes);
+    l.args = ARENA_ARRAY(scratch, graph_arg, most_args);
+    l.arg_types = ARENA_ARRAY(scratch, ir_type, most_args);
+    lower_new_func(&l, group->kind == OP_KIND_RED ? "reduce" : "elementwise");
     for (uint32_t i = 0; i < l.nnodes; i++) resolve_node(&l, i);
-    status = collapse_space(&l);
-    if (status != SIMT_OK)
-        ir_func_free(l.f);
-    else if (group->kind == OP_KIND_RED)
-        status = lower_reductions(&l);
-    else if (l.ndim > 1 && l.shape[l.ndim - 1] >= TILED_INNER)
-        status = lower_by_row(&l, group->size);
-    else
-        status = lower_by_element(&l, group->size);
-    arena_deinit(&scratch);
-    return status;
+    collapse_space(&l);
+    if (group->kind == OP_KIND_RED) return lower_reductions(&l);
+    if (l.ndim > 1 && l.shape[l.ndim - 1] >= TILED_INNER) return lower_by_row(&l, group->size);
+    return lower_by_element(&l, group->size);
 }

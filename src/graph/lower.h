@@ -64,6 +64,8 @@ void lower_split_index(lowering *l, ir_builder *b, ir_value *index, const int *w
 void lower_emit_point(lowering *l, ir_builder *b, const lower_point *point, ir_value **values);
 ir_value *lower_address(lowering *l, ir_builder *b, uint32_t view, const lower_point *point);
 uint32_t lower_add_arg(lowering *l, ir_type type, graph_arg arg);
+/* A function to build, which is the plan's own from then on. */
+void lower_new_func(lowering *l, const char *name);
 /* Makes the step of the function just built. */
 simt_status lower_finish(lowering *l, ir_func *f, const graph_arg *args, uint32_t nargs,
                          uint64_t blocks, uint32_t threads);

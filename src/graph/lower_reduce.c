@@ -54,7 +54,6 @@ static ir_value *mul(ir_builder *b, ir_value *x, int64_t k) {
 
 static accumulators *new_accumulators(reducing *r) {
     accumulators *acc = ARENA_ARRAY(r->l->mem, accumulators, r->nreds + 1);
-    if (!acc) r->l->f->failed = true;
     return acc;
 }
 
@@ -69,10 +68,6 @@ static void elements(reducing *r, ir_builder *b, const lower_point *kept, ir_val
     lower_point point = *kept;
     if (r->nalong > 0) lower_split_index(l, b, position, r->along, r->nalong, r->length, &point);
     ir_value **values = ARENA_ARRAY(l->mem, ir_value *, l->nnodes);
-    if (!values) {
-        l->f->failed = true;
-        return;
-    }
     lower_emit_point(l, b, &point, values);
     for (uint32_t i = 0; i < r->nreds; i++)
         emit_reduction_element(b, r->reds[i].node, values[r->reds[i].member], position, out[i].v);
@@ -105,10 +100,6 @@ static void accumulate(reducing *r, ir_builder *b, const lower_point *kept, ir_v
     lowering *l = r->l;
     ir_value **init = ARENA_ARRAY(l->mem, ir_value *, r->ncarried + 1);
     accumulators *now = new_accumulators(r), *next = new_accumulators(r);
-    if (l->f->failed || !init) {
-        l->f->failed = true;
-        return;
-    }
     init[0] = lower_i64(b, 0);
     pack(r, acc, init + 1);
     ir_inst *loop = ir_loop(b, init, r->ncarried + 1, r->carried, r->ncarried);
@@ -144,7 +135,7 @@ static int unroll_of(const reducing *r) {
 static void accumulate_flat(reducing *r, ir_builder *b, const lower_point *kept, ir_value *start,
                             int64_t count, int64_t step, accumulators *acc) {
     accumulators *next = new_accumulators(r);
-    for (int64_t i = 0; i < count && !r->l->f->failed; i++) {
+    for (int64_t i = 0; i < count; i++) {
         elements(r, b, kept, i ? add(b, start, lower_i64(b, i * step)) : start, next);
         step_on(r, b, acc, next);
     }
@@ -224,7 +215,6 @@ static simt_status reduce_short(reducing *r) {
     accumulators *acc[SHORT_LENGTH];
     for (int64_t i = 0; i < r->length; i++) {
         acc[i] = new_accumulators(r);
-        if (l->f->failed) break;
         elements(r, &in, &kept, lower_i64(&in, i), acc[i]);
     }
     if (r->length == 0 && (acc[0] = new_accumulators(r))) {
@@ -233,10 +223,10 @@ static simt_status reduce_short(reducing *r) {
             if (r->reds[i].node->op == OP_SUM && dtype_is_float(r->reds[i].type.dt[0]))
                 acc[0][i].v[0] = ir_const_float(&in, emit_type(r->reds[i].type.dt[0]), 0);
     }
-    for (int64_t half = SHORT_LENGTH / 2; half > 0 && !l->f->failed; half /= 2)
+    for (int64_t half = SHORT_LENGTH / 2; half > 0; half /= 2)
         for (int64_t i = 0; i < half && i + half < r->length; i++)
             combine(r, &in, acc[i], acc[i + half]);
-    if (!l->f->failed) store_results(r, &in, k, acc[0]);
+    store_results(r, &in, k, acc[0]);
     lower_end_guard(&in);
     ir_return(&b);
     uint64_t blocks = ((uint64_t)r->results + threads - 1) / threads;
@@ -250,10 +240,6 @@ static void fold_block(reducing *r, ir_builder *b, accumulators *acc) {
     ir_value *lane = lower_thread(b),
              *(*shared)[2] = arena_alloc(l->mem, sizeof *shared * r->nreds);
     accumulators *other = new_accumulators(r);
-    if (!shared || !other) {
-        l->f->failed = true;
-        return;
-    }
     for (uint32_t i = 0; i < r->nreds; i++)
         for (int c = 0; c < r->reds[i].type.n; c++)
             shared[i][c] = ir_alloc(b, IR_PTR_SHARED,
@@ -297,14 +283,12 @@ static simt_status reduce_inner(reducing *r) {
     lower_point kept = {0};
     split_kept(r, &b, k, &kept);
     accumulators *acc = new_accumulators(r), *more = new_accumulators(r);
-    if (l->f->failed) return status_fail(SIMT_ERR_MEMORY, "out of memory while planning");
     identities(r, &b, acc);
     ir_value *start = add(&b, mul(&b, chunk, INNER_CHUNK), lane);
     accumulate_all(r, &b, &kept, start, full, constant, INNER_LANES, acc);
     if (rest > 0) {
         ir_inst *branch = ir_if(&b, ir_binary(&b, IR_LT_S, lane, extra), r->carried, r->ncarried);
         ir_value **values = ARENA_ARRAY(l->mem, ir_value *, r->ncarried);
-        if (!values) return status_fail(SIMT_ERR_MEMORY, "out of memory while planning");
         ir_builder no = ir_builder_at_end(l->f, branch->regions[1]);
         pack(r, acc, values);
         ir_br(&no, branch, values, r->ncarried);
@@ -368,7 +352,6 @@ static simt_status reduce_outer(reducing *r) {
         constant = -1;
     }
     accumulators *acc = new_accumulators(r);
-    if (l->f->failed) return status_fail(SIMT_ERR_MEMORY, "out of memory while planning");
     identities(r, &in, acc);
     accumulate_all(r, &in, &kept, mul(&in, chunk, OUTER_CHUNK), count, constant, 1, acc);
     store_chunk(r, &in, chunk, k, acc);
@@ -384,7 +367,6 @@ static simt_status reduce_outer(reducing *r) {
 /* One level in place: p[i] = p[i] + p[i + half] for i from `first` in steps of `step`, i < n - half. */
 static void fold_level(reducing *r, ir_builder *b, ir_value *k, int64_t n, ir_value *first,
                        int64_t step) {
-    lowering *l = r->l;
     int64_t half = (n + 1) / 2;
     ir_value *init[1] = {first};
     ir_inst *loop = ir_loop(b, init, 1, NULL, 0);
@@ -392,7 +374,6 @@ static void fold_level(reducing *r, ir_builder *b, ir_value *k, int64_t n, ir_va
     ir_value *i = &loop->regions[0]->params[0];
     ir_builder go = lower_guard(&in, ir_binary(&in, IR_LT_S, i, lower_i64(&in, n - half)));
     accumulators *acc = new_accumulators(r), *other = new_accumulators(r);
-    if (l->f->failed) return;
     ir_value *at = add(&go, mul(&go, i, r->results), k);
     ir_value *from = add(&go, at, lower_i64(&go, half * r->results));
     for (uint32_t m = 0; m < r->nreds; m++)
@@ -418,9 +399,8 @@ static void fold_level(reducing *r, ir_builder *b, ir_value *k, int64_t n, ir_va
 static simt_status fold_chunks(reducing *r) {
     lowering *l = r->l;
     bool by_thread = r->results >= 64;
-    ir_func *f = ir_func_new("fold", "");
-    if (!f) return status_fail(SIMT_ERR_MEMORY, "out of memory while planning");
-    l->f = f; /* the pieces above build in it */
+    lower_new_func(l, "fold");
+    ir_func *f = l->f; /* the pieces above build in it */
     l->nargs = 0;
     for (uint32_t i = 0; i < r->nreds; i++) {
         reduction *red = &r->reds[i];
@@ -503,12 +483,10 @@ bool graph_reduces_rows(const graph_node *n, int64_t *length) {
 
 /* ---- entry ---- */
 
-static simt_status find_reductions(reducing *r) {
+static void find_reductions(reducing *r) {
     lowering *l = r->l;
     r->reds = ARENA_ARRAY(l->mem, reduction, l->nnodes);
     r->carried = ARENA_ARRAY(l->mem, ir_type, l->nnodes * 2);
-    if (!r->reds || !r->carried)
-        return status_fail(SIMT_ERR_MEMORY, "out of memory while planning");
     for (uint32_t i = 0; i < l->nnodes; i++) {
         if (!l->nodes[i].is_reduction) continue;
         reduction *red = &r->reds[r->nreds++];
@@ -526,13 +504,10 @@ static simt_status find_reductions(reducing *r) {
         for (int c = 0; c < red->type.n; c++) {
             int64_t bytes = r->chunks * r->results * (int64_t)dtype_bytes(red->type.dt[c]);
             red->partial_buffer[c] = graph_plan_add_buffer(l->g, bytes);
-            if (red->partial_buffer[c] == UINT32_MAX)
-                return status_fail(SIMT_ERR_MEMORY, "out of memory while planning");
             red->partial_arg[c] = lower_add_arg(
                 l, IR_PTR_GLOBAL, (graph_arg){GRAPH_ARG_VIEW, red->partial_buffer[c], -1, 0});
         }
     }
-    return SIMT_OK;
 }
 
 simt_status lower_reductions(lowering *l) {
@@ -548,12 +523,9 @@ simt_status lower_reductions(lowering *l) {
         r.length <= 1 || (inner && r.length <= SHORT_LENGTH && r.length * l->nnodes <= SHORT_WORK);
     int64_t chunk = inner ? INNER_CHUNK : OUTER_CHUNK;
     if (!is_short) r.chunks = (r.length + chunk - 1) / chunk;
-    simt_status status = r.results == 0 ? SIMT_OK : find_reductions(&r);
-    if (status != SIMT_OK || r.results == 0) {
-        ir_func_free(l->f);
-        return status;
-    }
-    status = is_short ? reduce_short(&r) : inner ? reduce_inner(&r) : reduce_outer(&r);
+    if (r.results == 0) return SIMT_OK;
+    find_reductions(&r);
+    simt_status status = is_short ? reduce_short(&r) : inner ? reduce_inner(&r) : reduce_outer(&r);
     if (status == SIMT_OK && r.chunks > 1) status = fold_chunks(&r);
     return status;
 }

@@ -35,10 +35,12 @@ typedef struct graph_planning {
     uint32_t ngroups, groups_capacity;
     bool *written;       /* by buffer: some node writes it */
     int32_t *first_view; /* by buffer: offset index of its first view in the program */
+    arena scratch;       /* what one group needs */
+    ir_func *making;     /* a function that no step has yet */
 } graph_planning;
 
 /* Fills facts and groups. */
-simt_status fuse_program(graph_planning *g);
+void fuse_program(graph_planning *g);
 /* Appends the steps of one group to the plan. */
 simt_status lower_group(graph_planning *g, const graph_group *group);
 
@@ -51,9 +53,9 @@ static inline int64_t graph_view_size(const graph_view *v) {
     for (int d = 0; d < v->ndim; d++) size *= v->shape[d];
     return size;
 }
-/* Used by lower.c for its partial results. Returns the new buffer's number, or UINT32_MAX. */
+/* Used by lower.c for its partial results. Returns the new buffer's number. */
 uint32_t graph_plan_add_buffer(graph_planning *g, int64_t bytes);
-/* The next step, zeroed, or NULL. */
+/* The next step, zeroed. */
 graph_step *graph_plan_add_step(graph_planning *g);
 
 #endif

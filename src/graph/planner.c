@@ -10,7 +10,6 @@ uint32_t graph_plan_add_buffer(graph_planning *g, int64_t bytes) {
         uint32_t capacity = 8;
         while (capacity <= plan->nbuffers) capacity *= 2;
         graph_buffer *buffers = ARENA_ARRAY(&plan->mem, graph_buffer, capacity);
-        if (!buffers) return UINT32_MAX;
         memcpy(buffers, plan->buffers, sizeof *buffers * plan->nbuffers);
         plan->buffers = buffers;
     }
@@ -23,7 +22,6 @@ graph_step *graph_plan_add_step(graph_planning *g) {
     if ((plan->nsteps & (plan->nsteps - 1)) == 0) {
         graph_step *steps =
             ARENA_ARRAY(&plan->mem, graph_step, plan->nsteps ? plan->nsteps * 2 : 4);
-        if (!steps) return NULL;
         if (plan->nsteps) memcpy(steps, plan->steps, sizeof *steps * plan->nsteps);
         plan->steps = steps;
     }
@@ -65,17 +63,16 @@ static uint32_t *list_of(graph_plan *plan, const int32_t *when, int32_t step, ui
     for (uint32_t i = 0; i < plan->nbuffers; i++) n += when[i] == step;
     uint32_t *list = ARENA_ARRAY(&plan->mem, uint32_t, n + 1);
     *count = 0;
-    for (uint32_t i = 0; list && i < plan->nbuffers; i++)
+    for (uint32_t i = 0; i < plan->nbuffers; i++)
         if (when[i] == step) list[(*count)++] = i;
     return list;
 }
 
 /* Allocation before the first use, release after the last. A kept buffer that no step touches (no
  * elements, or only dead nodes) is allocated with the first step by array/. */
-static simt_status place_buffers(graph_plan *plan) {
+static void place_buffers(graph_plan *plan) {
     int32_t *first = ARENA_ARRAY(&plan->mem, int32_t, plan->nbuffers + 1);
     int32_t *last = ARENA_ARRAY(&plan->mem, int32_t, plan->nbuffers + 1);
-    if (!first || !last) return status_fail(SIMT_ERR_MEMORY, "out of memory while planning");
     memset(first, -1, sizeof *first * plan->nbuffers);
     memset(last, -1, sizeof *last * plan->nbuffers);
     for (int32_t s = (int32_t)plan->nsteps - 1; s >= 0; s--)
@@ -90,41 +87,40 @@ static simt_status place_buffers(graph_plan *plan) {
         graph_step *step = &plan->steps[s];
         step->allocs = list_of(plan, first, s, &step->nallocs);
         step->frees = list_of(plan, last, s, &step->nfrees);
-        if (!step->allocs || !step->frees)
-            return status_fail(SIMT_ERR_MEMORY, "out of memory while planning");
     }
-    return SIMT_OK;
 }
 
-static simt_status make_plan(graph_planning *g) {
+static simt_status make_plan(void *context) {
+    graph_planning *g = context;
     graph_plan *plan = g->plan;
     const graph_program *p = g->program;
     plan->words = ARENA_ARRAY(&plan->mem, uint64_t, p->nwords + 1);
-    if (!plan->words) return status_fail(SIMT_ERR_MEMORY, "out of memory while planning");
     memcpy(plan->words, p->words, sizeof *p->words * p->nwords);
     plan->nwords = p->nwords;
     plan->hash = p->hash;
-    SIMT_TRY(graph_program_decode(p, &plan->mem, &plan->nodes, &plan->buffers));
+    graph_program_decode(p, &plan->mem, &plan->nodes, &plan->buffers);
     plan->nnodes = p->nnodes;
     plan->nbuffers = plan->nprogram_buffers = p->nbuffers;
     g->facts = ARENA_ARRAY(&plan->mem, graph_fact, plan->nnodes + 1);
     g->written = ARENA_ARRAY(&plan->mem, bool, plan->nbuffers + 1);
     g->first_view = ARENA_ARRAY(&plan->mem, int32_t, plan->nbuffers + 1);
-    if (!g->facts || !g->written || !g->first_view)
-        return status_fail(SIMT_ERR_MEMORY, "out of memory while planning");
     find_views(g);
-    SIMT_TRY(fuse_program(g));
+    fuse_program(g);
     for (uint32_t i = 0; i < g->ngroups; i++) SIMT_TRY(lower_group(g, &g->groups[i]));
-    return place_buffers(plan);
+    place_buffers(plan);
+    return SIMT_OK;
 }
 
 simt_status graph_plan_new(const graph_program *p, graph_plan **out) {
     graph_plan *plan = heap_zeroed(1, sizeof *plan);
     *out = NULL;
     if (!plan) return status_fail(SIMT_ERR_MEMORY, "out of memory while planning");
-    arena_init(&plan->mem);
+    arena_init_sure(&plan->mem);
     graph_planning g = {.plan = plan, .program = p};
-    simt_status status = make_plan(&g);
+    arena_init_sure(&g.scratch);
+    simt_status status = arena_run(make_plan, &g);
+    arena_deinit(&g.scratch);
+    ir_func_free(g.making);
     if (status != SIMT_OK) {
         graph_plan_free(plan);
         return status;

@@ -163,11 +163,10 @@ static const uint64_t *decode_view(const graph_program *p, const uint64_t *w, ui
     return w;
 }
 
-simt_status graph_program_decode(const graph_program *p, arena *mem, graph_node **nodes,
-                                 graph_buffer **buffers) {
+void graph_program_decode(const graph_program *p, arena *mem, graph_node **nodes,
+                          graph_buffer **buffers) {
     *nodes = ARENA_ARRAY(mem, graph_node, p->nnodes + 1);
     *buffers = ARENA_ARRAY(mem, graph_buffer, p->nbuffers + 1);
-    if (!*nodes || !*buffers) return status_fail(SIMT_ERR_MEMORY, "out of memory while planning");
     const uint64_t *w = p->words;
     uint32_t offset = 0, scalar = 0;
     for (uint32_t i = 0; i < p->nnodes; i++) {
@@ -195,5 +194,4 @@ simt_status graph_program_decode(const graph_program *p, arena *mem, graph_node 
     w = p->words + p->buffer_words;
     for (uint32_t i = 0; i < p->nbuffers; i++)
         (*buffers)[i] = (graph_buffer){(int64_t)(w[i] >> 2), w[i] >> 1 & 1, w[i] & 1};
-    return SIMT_OK;
 }

@@ -1,9 +1,4 @@
-/* Facts of ops.def, and the builder. The builder does not fold: opt/fold.c does.
- *
- * Running out of memory sets f->failed and hands out dummies, so that a front end checks once (the
- * verifier refuses a failed function).
- */
-#include "base/heap.h"
+/* Facts of ops.def, and the builder. The builder does not fold: opt/fold.c does. */
 #include "ir/ir.h"
 
 #include <string.h>
@@ -73,52 +68,47 @@ ir_type ir_type_of_dtype(dtype dt) {
 /* ---- functions ---- */
 
 ir_func *ir_func_new(const char *name, const char *file) {
-    ir_func *f = heap_zeroed(1, sizeof *f);
+    size_t bytes = strlen(name) + 1, file_bytes = file ? strlen(file) + 1 : 1;
+    arena mem;
+    arena_init_sure(&mem);
+    ir_func *f =
+        arena_alloc(&mem, sizeof *f + bytes + file_bytes); /* at once: it is all, or nothing */
     if (!f) return NULL;
-    arena_init(&f->mem);
-    f->name = arena_strdup(&f->mem, name);
-    f->file = arena_strdup(&f->mem, file ? file : "");
-    if (f->name && f->file) return f;
-    ir_func_free(f);
-    return NULL;
+    char *names = (char *)(f + 1);
+    f->mem = mem;
+    f->name = memcpy(names, name, bytes);
+    f->file = memcpy(names + bytes, file ? file : "", file_bytes);
+    return f;
 }
 
 void ir_func_free(ir_func *f) {
     if (!f) return;
-    arena_deinit(&f->mem);
-    heap_free(f);
+    arena mem = f->mem; /* f itself is in it */
+    arena_deinit(&mem);
 }
 
 /* Parameters are kept in an array that must not move once values are used: add all of them first. */
 ir_value *ir_func_add_param(ir_func *f, ir_type type, const char *name) {
-    static ir_value dummy;
     uint32_t n = f->body.nparams;
     if ((n & (n - 1)) == 0) { /* full at powers of two */
         ir_value *grown = ARENA_ARRAY(&f->mem, ir_value, n ? n * 2 : 1);
-        if (!grown) {
-            f->failed = true;
-            return &dummy;
-        }
         if (n) memcpy(grown, f->body.params, sizeof *grown * n);
         f->body.params = grown;
     }
     ir_value *v = &f->body.params[f->body.nparams++];
     *v = (ir_value){.type = type, .id = f->next_id++, .region = &f->body, .index = n};
-    if (name && !(v->name = arena_strdup(&f->mem, name))) f->failed = true;
+    if (name) v->name = arena_strdup(&f->mem, name);
     return v;
 }
 
 ir_value *ir_func_add_params(ir_func *f, const ir_type *types, const char *const *names,
                              unsigned n) {
-    if (!(f->body.params = ARENA_ARRAY(&f->mem, ir_value, n + 1))) {
-        f->failed = true;
-        return NULL;
-    }
+    f->body.params = ARENA_ARRAY(&f->mem, ir_value, n + 1);
     f->body.nparams = n;
     for (unsigned i = 0; i < n; i++) {
         ir_value *v = &f->body.params[i];
         *v = (ir_value){.type = types[i], .id = f->next_id++, .region = &f->body, .index = i};
-        if (names && names[i] && !(v->name = arena_strdup(&f->mem, names[i]))) f->failed = true;
+        if (names && names[i]) v->name = arena_strdup(&f->mem, names[i]);
     }
     return f->body.params;
 }
@@ -130,7 +120,6 @@ uint16_t ir_func_add_call(ir_func *f, const char *function, const char *file, so
     if (f->ncalls == f->call_capacity) {
         uint32_t capacity = f->call_capacity * 2 + 8;
         source_call *grown = ARENA_ARRAY(&f->mem, source_call, capacity);
-        if (grown == NULL) return f->failed = true, 0;
         if (f->ncalls > 0) memcpy(grown, f->calls, f->ncalls * sizeof *grown);
         f->calls = grown;
         f->call_capacity = capacity;
@@ -138,7 +127,6 @@ uint16_t ir_func_add_call(ir_func *f, const char *function, const char *file, so
     source_call *call = &f->calls[f->ncalls];
     *call = (source_call){
         .function = arena_strdup(&f->mem, function), .file = arena_strdup(&f->mem, file), .at = at};
-    if (call->function == NULL || call->file == NULL) return f->failed = true, 0;
     return (uint16_t)++f->ncalls;
 }
 
@@ -160,27 +148,12 @@ static void link_inst(ir_builder *b, ir_inst *inst) {
         b->at->last = inst;
 }
 
-/* Given out when there is no memory; big enough for callers that look at results and regions. */
-static ir_inst *dummy_inst(ir_builder *b) {
-    static ir_value values[64];
-    static ir_region regions[2];
-    static ir_inst dummy;
-    b->f->failed = true;
-    for (int i = 0; i < 2; i++) {
-        regions[i] = (ir_region){.params = values, .owner = &dummy};
-        dummy.regions[i] = &regions[i];
-    }
-    dummy.results = values;
-    return &dummy;
-}
-
 ir_inst *ir_inst_add(ir_builder *b, ir_op op, const ir_type *results, unsigned nresults,
                      ir_value **args, unsigned nargs, uint64_t imm) {
     arena *mem = &b->f->mem;
     ir_inst *inst = ARENA_NEW(mem, ir_inst);
     ir_value *values = ARENA_ARRAY(mem, ir_value, nresults + 1);
     ir_value **copy = ARENA_ARRAY(mem, ir_value *, nargs + 1);
-    if (!inst || !values || !copy) return dummy_inst(b);
     *inst = (ir_inst){.op = op,
                       .nargs = (uint16_t)nargs,
                       .nresults = (uint16_t)nresults,
@@ -311,7 +284,6 @@ ir_value *ir_vote(ir_builder *b, ir_op op, ir_value *v, ir_value *mask) {
 static ir_inst *add_regions(ir_builder *b, ir_inst *inst, int count) {
     for (int i = 0; i < count; i++) {
         ir_region *region = ARENA_NEW(&b->f->mem, ir_region);
-        if (!region) return dummy_inst(b);
         region->owner = inst;
         inst->regions[i] = region;
     }
@@ -325,10 +297,8 @@ ir_inst *ir_block(ir_builder *b, const ir_type *results, unsigned nresults) {
 ir_inst *ir_loop(ir_builder *b, ir_value **init, unsigned ninit, const ir_type *results,
                  unsigned nresults) {
     ir_inst *loop = add_regions(b, ir_inst_add(b, IR_LOOP, results, nresults, init, ninit, 0), 1);
-    if (b->f->failed) return loop;
     ir_region *body = loop->regions[0];
     body->params = ARENA_ARRAY(&b->f->mem, ir_value, ninit + 1);
-    if (!body->params) return dummy_inst(b);
     body->nparams = ninit;
     for (unsigned i = 0; i < ninit; i++)
         body->params[i] =

@@ -12,7 +12,8 @@
  * its region, and only there. A region sees the values of the regions around it (dominance is nesting
  * plus order). Each value has one type. Each instruction has the user's source position.
  *
- * Memory: everything of a function lives in its arena, also dead instructions; ir_func_free ends all.
+ * Memory: everything of a function, also dead instructions, lives in its arena, which is a sure one: who
+ * builds or changes functions does so inside an arena_run. ir_func_free ends all.
  */
 #ifndef SIMT_IR_IR_H
 #define SIMT_IR_IR_H
@@ -162,14 +163,13 @@ typedef struct ir_func {
     source_call *calls; /* of functions whose code was put inside */
     uint32_t ncalls, call_capacity;
     uint32_t next_id; /* ids given so far */
-    bool failed;      /* out of memory while building: the builder goes on with dummies */
 } ir_func;
 
 /* What threads of a block do together or share: barriers, warp operations, their lanes, shared memory. */
 bool ir_inst_needs_block(const ir_inst *inst);
 
 /* ---- making and freeing; a new function has no parameters yet ---- */
-ir_func *ir_func_new(const char *name, const char *file); /* NULL: no memory */
+ir_func *ir_func_new(const char *name, const char *file); /* outside of a run NULL: no memory */
 void ir_func_free(ir_func *f);
 /* n parameters at once, with the names (or NULL, also for one); their addresses stay as they are. */
 ir_value *ir_func_add_params(ir_func *f, const ir_type *types, const char *const *names,

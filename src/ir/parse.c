@@ -8,7 +8,6 @@
 #include "ir/ir.h"
 
 #include <ctype.h>
-#include <setjmp.h>
 #include <string.h>
 
 #define MAX_VALUES (1u << 20)
@@ -34,7 +33,6 @@ typedef struct parsing {
     uint32_t noperands, operands_capacity;
     defined *defs;
     uint32_t ndefs, defs_capacity;
-    jmp_buf failed; /* inside the parser only: all lives in an arena and tables freed at entry */
 } parsing;
 
 static _Noreturn void fail_at(parsing *p, const char *at, const char *what) {
@@ -45,7 +43,7 @@ static _Noreturn void fail_at(parsing *p, const char *at, const char *what) {
     }
     status_fail(SIMT_ERR_IR_SYNTAX, "IR text, line %d, column %d: %s", line, column, what);
     status_set_position("", line, column);
-    longjmp(p->failed, 1);
+    arena_end_run(SIMT_ERR_IR_SYNTAX);
 }
 
 static _Noreturn void fail(parsing *p, const char *what) { fail_at(p, p->at, what); }
@@ -126,7 +124,7 @@ static void grow(parsing *p, void **table, size_t item, uint32_t *capacity, uint
     uint32_t grown = *capacity ? *capacity : 64;
     while (grown < needed) grown *= 2;
     void *memory = heap_resize(*table, grown * item);
-    if (!memory) fail(p, "out of memory");
+    if (!memory) arena_end_run(status_fail(SIMT_ERR_MEMORY, "out of memory while parsing IR"));
     memset((char *)memory + *capacity * item, 0, (grown - *capacity) * item);
     *table = memory;
     *capacity = grown;
@@ -194,7 +192,6 @@ static void define_all(parsing *p, uint32_t first, ir_value *values) {
 /* Their types, in the function's arena. */
 static ir_type *types_from(parsing *p, uint32_t first) {
     ir_type *types = ARENA_ARRAY(&p->f->mem, ir_type, p->ndefs - first + 1);
-    if (!types) fail(p, "out of memory");
     for (uint32_t i = first; i < p->ndefs; i++) types[i - first] = p->defs[i].type;
     return types;
 }
@@ -278,7 +275,6 @@ static ir_inst *construct(parsing *p, ir_builder *b, ir_op op, const ir_type *re
     ir_inst *inst = op == IR_IF     ? ir_if(b, list[0], results, nresults)
                     : op == IR_LOOP ? ir_loop(b, list, p->noperands - operand, results, nresults)
                                     : ir_block(b, results, nresults);
-    if (p->f->failed) fail(p, "out of memory");
     p->noperands = operand;
     GROW(p, constructs, constructs_capacity, p->nconstructs + 1);
     p->constructs[p->nconstructs++] = inst;
@@ -339,7 +335,6 @@ static ir_inst *plain(parsing *p, ir_builder *b, ir_op op, const ir_type *types,
     ir_inst *inst =
         ir_inst_add(b, op, types, nresults, p->operands + first, p->noperands - first, imm);
     p->noperands = first;
-    if (p->f->failed) fail(p, "out of memory");
     inst->label = label;
     if (op == IR_CONST && nresults == 1 && ir_type_bits(types[0]) < 64 &&
         imm >> ir_type_bits(types[0]))
@@ -376,7 +371,6 @@ static const char *file(parsing *p) {
     if (!end) fail(p, "the file's name does not end");
     p->at = end + 1;
     const char *name = arena_printf(&p->f->mem, "%.*s", (int)(end - start), start);
-    if (!name) fail(p, "out of memory");
     return name;
 }
 
@@ -396,7 +390,6 @@ static void header(parsing *p) {
     expect(p, "@");
     word(p, name, sizeof name);
     p->f = ir_func_new(name, "");
-    if (!p->f) fail(p, "out of memory");
     expect(p, "(");
     while (!take(p, ")")) {
         if (p->ndefs == MAX_LIST) fail(p, "too many parameters");
@@ -405,11 +398,20 @@ static void header(parsing *p) {
         p->defs[p->ndefs - 1].is_size = take(p, "size");
     }
     for (uint32_t i = 0; i < p->ndefs; i++) ir_func_add_param(p->f, p->defs[i].type, NULL);
-    if (p->f->failed) fail(p, "out of memory");
     for (uint32_t i = 0; i < p->ndefs; i++) p->f->body.params[i].is_size = p->defs[i].is_size;
     define_all(p, 0, p->f->body.params);
     p->f->file = file(p);
     calls(p);
+}
+
+static simt_status parse(void *context) {
+    parsing *p = context;
+    header(p);
+    expect(p, "{");
+    region(p, &p->f->body, 0);
+    skip_space(p);
+    if (*p->at) fail(p, "text after the kernel");
+    return SIMT_OK;
 }
 
 simt_status ir_parse(const char *text, ir_func **out) {
@@ -417,15 +419,8 @@ simt_status ir_parse(const char *text, ir_func **out) {
     *out = NULL;
     if (!p) return status_fail(SIMT_ERR_MEMORY, "out of memory while parsing IR");
     p->text = p->at = text;
-    simt_status status = SIMT_OK;
-    if (setjmp(p->failed) == 0) {
-        header(p);
-        expect(p, "{");
-        region(p, &p->f->body, 0);
-        skip_space(p);
-        if (*p->at) fail(p, "text after the kernel");
-    } else {
-        status = status_get()->code;
+    simt_status status = arena_run(parse, p);
+    if (status != SIMT_OK) {
         ir_func_free(p->f);
         p->f = NULL;
     }

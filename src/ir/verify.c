@@ -263,8 +263,6 @@ static void clear_notes(ir_region *region) {
 }
 
 simt_status ir_verify(const ir_func *f) {
-    if (f->failed)
-        return status_fail(SIMT_ERR_MEMORY, "out of memory while building kernel '%s'", f->name);
     ir_region *body = (ir_region *)&f->body; /* writes notes only */
     clear_notes(body);
     verifying v = {f, 0};

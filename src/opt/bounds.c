@@ -29,7 +29,7 @@ typedef struct proving {
     fact *facts;            /* of the place that is looked at */
     uint32_t nfacts, capacity;
     int fuel;
-    bool changed, decides, no_memory;
+    bool changed, decides;
 } proving;
 
 typedef struct term { /* root + k; no root: 0 */
@@ -203,10 +203,6 @@ static void add_fact(proving *p, term a, term b, wide c) { /* a <= b + c */
     if (p->nfacts == p->capacity) {
         uint32_t capacity = p->capacity * 2 + 64;
         fact *grown = ARENA_ARRAY(p->mem, fact, capacity);
-        if (grown == NULL) {
-            p->no_memory = true;
-            return;
-        }
         for (uint32_t i = 0; i < p->nfacts; i++) grown[i] = p->facts[i];
         p->facts = grown;
         p->capacity = capacity;
@@ -340,19 +336,17 @@ static void visit(proving *p, ir_region *region) {
     p->nfacts = before;
 }
 
-simt_status opt_bounds(ir_func *f) {
-    arena mem;
-    arena_init(&mem);
+void opt_bounds(ir_func *f, arena *mem) {
     opt_clear_notes(f);
     ir_func_renumber(f);
-    proving p = {.mem = &mem,
-                 .ranges = ir_find_ranges(f, NULL, false, &mem),
-                 .carried = ARENA_ARRAY(&mem, uint8_t, f->next_id + 1),
+    proving p = {.mem = mem,
+                 .ranges = ir_find_ranges(f, NULL, false, mem),
+                 .carried = ARENA_ARRAY(mem, uint8_t, f->next_id + 1),
                  .changed = true};
-    bool ok = p.ranges != NULL && p.carried != NULL, any = false;
+    bool any = false;
     for (const ir_inst *in = f->body.first; in != NULL; in = in->next)
         any |= in->regions[0] != NULL;
-    for (int round = 0; ok && any && p.changed; round++) {
+    for (int round = 0; any && p.changed; round++) {
         p.changed = false;
         if (round < ROUNDS)
             visit(&p, &f->body);
@@ -360,9 +354,5 @@ simt_status opt_bounds(ir_func *f) {
             memset(p.carried, FALLS | RISES, f->next_id);
     }
     p.decides = true;
-    if (ok && any) visit(&p, &f->body);
-    ok = ok && !p.no_memory;
-    arena_deinit(&mem);
-    return ok ? SIMT_OK
-              : status_fail(SIMT_ERR_MEMORY, "out of memory while optimising kernel '%s'", f->name);
+    if (any) visit(&p, &f->body);
 }

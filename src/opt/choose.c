@@ -61,8 +61,7 @@ static void visit(ir_func *f, ir_region *region) {
     }
 }
 
-simt_status opt_choose(ir_func *f) {
+void opt_choose(ir_func *f, arena *mem) {
     opt_clear_notes(f);
     visit(f, &f->body);
-    return SIMT_OK;
 }

@@ -26,10 +26,6 @@ static void fuse(ir_func *f, ir_inst *sum, ir_value *product, ir_value *other, b
     if (negate_product) args[0] = ir_unary(&b, IR_FNEG, args[0]);
     if (negate_other) args[2] = ir_unary(&b, IR_FNEG, args[2]);
     ir_value **copy = ARENA_ARRAY(&f->mem, ir_value *, 3);
-    if (!copy) {
-        f->failed = true;
-        return;
-    }
     for (int i = 0; i < 3; i++) copy[i] = args[i];
     sum->op = IR_FMA;
     sum->args = copy;
@@ -49,9 +45,8 @@ static void visit(ir_func *f, ir_region *region) {
     }
 }
 
-simt_status opt_contract(ir_func *f) {
+void opt_contract(ir_func *f, arena *mem) {
     opt_clear_notes(f);
     count_uses(&f->body);
-    visit(f, &f->body);
-    return SIMT_OK; /* the products are dead now: dce follows */
+    visit(f, &f->body); /* the products are dead then: dce follows */
 }

@@ -5,7 +5,6 @@
  * end with the region that made them). Plain loads of one address are merged while nothing wrote and no
  * barrier, construct or ordered load (it may acquire) came between, inside one region.
  */
-#include "base/heap.h"
 #include "opt/walk.h"
 
 #include <string.h>
@@ -22,7 +21,7 @@ typedef struct table {
     uint32_t heads[BUCKETS];
     entry *entries;
     uint32_t count, capacity;
-    bool failed;
+    arena *mem;
 } table;
 
 static uint64_t hash_inst(const ir_inst *inst) {
@@ -50,11 +49,8 @@ static ir_inst *find_or_add(table *t, ir_inst *inst) {
             return t->entries[i - 1].inst;
     if (t->count == t->capacity) {
         uint32_t capacity = t->capacity ? t->capacity * 2 : 256;
-        entry *grown = heap_resize(t->entries, sizeof *grown * capacity);
-        if (!grown) {
-            t->failed = true;
-            return NULL;
-        }
+        entry *grown = ARENA_ARRAY(t->mem, entry, capacity);
+        if (t->count) memcpy(grown, t->entries, sizeof *grown * t->count);
         t->entries = grown;
         t->capacity = capacity;
     }
@@ -115,14 +111,11 @@ static void visit(table *t, ir_region *region) {
     end_scope(t, start);
 }
 
-simt_status opt_cse(ir_func *f) {
+void opt_cse(ir_func *f, arena *mem) {
     opt_clear_notes(f);
     ir_func_renumber(f);
     table t;
     memset(&t, 0, sizeof t);
+    t.mem = mem;
     visit(&t, &f->body);
-    heap_free(t.entries);
-    return t.failed
-               ? status_fail(SIMT_ERR_MEMORY, "out of memory while optimising kernel '%s'", f->name)
-               : SIMT_OK;
 }

@@ -93,16 +93,12 @@ static void shrink_args(ir_inst *inst, const ir_value *label_values) {
     inst->nargs = (uint16_t)kept;
 }
 
-/* A new list of the used ones; NULL: all are used, or no memory. */
+/* A new list of the used ones; NULL: all are used. */
 static ir_value *shrink_values(ir_func *f, ir_value *values, unsigned n, unsigned *kept) {
     *kept = 0;
     for (unsigned i = 0; i < n; i++) *kept += values[i].note != NULL;
     if (*kept == n) return NULL;
     ir_value *to = ARENA_ARRAY(&f->mem, ir_value, *kept + 1);
-    if (!to) {
-        f->failed = true;
-        return NULL;
-    }
     for (unsigned i = 0, at = 0; i < n; i++) {
         if (!values[i].note) continue;
         to[at] = values[i];
@@ -117,7 +113,6 @@ static void shrink_construct(ir_func *f, ir_inst *inst) {
     unsigned nresults, nparams;
     ir_value *results = shrink_values(f, inst->results, inst->nresults, &nresults);
     ir_value *params = shrink_values(f, body->params, body->nparams, &nparams);
-    if (f->failed) return;
     for (ir_inst *jump = opt_construct_of(inst)->jumps; jump; jump = jump->note) {
         if (jump->op == IR_BR && results) shrink_args(jump, inst->results);
         if (jump->op == IR_CONTINUE && params) shrink_args(jump, body->params);
@@ -146,7 +141,7 @@ static bool is_dead(const ir_inst *inst) {
 }
 
 static void sweep(ir_func *f, ir_region *region) {
-    for (ir_inst *inst = region->first, *next; inst && !f->failed; inst = next) {
+    for (ir_inst *inst = region->first, *next; inst; inst = next) {
         next = inst->next;
         if (is_dead(inst)) {
             ir_inst_remove(inst);
@@ -158,17 +153,10 @@ static void sweep(ir_func *f, ir_region *region) {
     }
 }
 
-simt_status opt_dce(ir_func *f) {
+void opt_dce(ir_func *f, arena *mem) {
     opt_clear_notes(f);
-    arena mem;
-    arena_init(&mem);
-    marking m = {.list = ARENA_ARRAY(&mem, ir_value *, f->next_id + 1)};
-    bool ok = m.list && opt_note_constructs(f, &mem);
-    if (ok) {
-        mark_all(&m, f);
-        sweep(f, &f->body);
-    }
-    arena_deinit(&mem);
-    return ok ? SIMT_OK
-              : status_fail(SIMT_ERR_MEMORY, "out of memory while optimising kernel '%s'", f->name);
+    marking m = {.list = ARENA_ARRAY(mem, ir_value *, f->next_id + 1)};
+    opt_note_constructs(f, mem);
+    mark_all(&m, f);
+    sweep(f, &f->body);
 }

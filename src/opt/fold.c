@@ -284,13 +284,8 @@ static void visit(ir_func *f, ir_region *region) {
     }
 }
 
-simt_status opt_fold(ir_func *f) {
+void opt_fold(ir_func *f, arena *mem) {
     opt_clear_notes(f);
-    arena mem;
-    arena_init(&mem);
-    bool ok = opt_note_constructs(f, &mem);
-    if (ok) visit(f, &f->body);
-    arena_deinit(&mem);
-    return ok ? SIMT_OK
-              : status_fail(SIMT_ERR_MEMORY, "out of memory while optimising kernel '%s'", f->name);
+    opt_note_constructs(f, mem);
+    visit(f, &f->body);
 }

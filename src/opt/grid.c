@@ -76,9 +76,8 @@ static void visit(ir_func *f, ir_region *region) {
     }
 }
 
-simt_status opt_grid(ir_func *f) {
-    if (any_needs_blocks(&f->body)) return SIMT_OK;
+void opt_grid(ir_func *f, arena *mem) {
+    if (any_needs_blocks(&f->body)) return;
     opt_clear_notes(f);
     visit(f, &f->body);
-    return SIMT_OK;
 }

@@ -36,7 +36,4 @@ static void visit(ir_region *region) {
     }
 }
 
-simt_status opt_licm(ir_func *f) {
-    visit(&f->body);
-    return SIMT_OK;
-}
+void opt_licm(ir_func *f, arena *mem) { visit(&f->body); }

@@ -32,15 +32,11 @@ static bool split_beside(const ir_value *v, const ir_value *with, ir_value **x,
 }
 
 /* inst becomes op(first, constant). */
-static void become(ir_func *f, ir_builder *b, ir_inst *inst, ir_op op, ir_value *first,
-                   ir_type type, uint64_t constant) {
+static void become(ir_builder *b, ir_inst *inst, ir_op op, ir_value *first, ir_type type,
+                   uint64_t constant) {
     unsigned width = ir_type_bits(type);
     if (width < 64) constant &= ((uint64_t)1 << width) - 1;
     ir_value *second = ir_const_bits(b, type, constant);
-    if (!first || !second) {
-        f->failed = true;
-        return;
-    }
     inst->op = op;
     inst->args[0] = first;
     inst->args[1] = second;
@@ -54,21 +50,21 @@ static void move_out(ir_func *f, ir_inst *inst) {
     case IR_MUL:
         if (opt_is_const(a)) k = a, a = inst->args[1];
         if (!opt_is_const(k) || !split_sum(a, &x, &c)) return;
-        become(f, &b, inst, IR_ADD, ir_binary(&b, IR_MUL, x, k), type, bits_of(c) * bits_of(k));
+        become(&b, inst, IR_ADD, ir_binary(&b, IR_MUL, x, k), type, bits_of(c) * bits_of(k));
         return;
     case IR_ADD:
         if (opt_is_const(a)) k = a, a = inst->args[1];
         if (opt_is_const(k) && split_sum(a, &x, &c)) {
-            become(f, &b, inst, IR_ADD, x, type, bits_of(c) + bits_of(k));
+            become(&b, inst, IR_ADD, x, type, bits_of(c) + bits_of(k));
         } else if (!opt_is_const(k) && split_beside(k, a, &x, &c)) {
-            become(f, &b, inst, IR_ADD, ir_binary(&b, IR_ADD, a, x), type, bits_of(c));
+            become(&b, inst, IR_ADD, ir_binary(&b, IR_ADD, a, x), type, bits_of(c));
         } else if (!opt_is_const(k) && split_beside(a, k, &x, &c)) {
-            become(f, &b, inst, IR_ADD, ir_binary(&b, IR_ADD, x, k), type, bits_of(c));
+            become(&b, inst, IR_ADD, ir_binary(&b, IR_ADD, x, k), type, bits_of(c));
         }
         return;
     default: /* IR_PTRADD */
         if (!split_beside(k, a, &x, &c)) return;
-        become(f, &b, inst, IR_PTRADD, ir_ptradd(&b, a, x), type, bits_of(c));
+        become(&b, inst, IR_PTRADD, ir_ptradd(&b, a, x), type, bits_of(c));
     }
 }
 
@@ -81,9 +77,4 @@ static void visit(ir_func *f, ir_region *region) {
     }
 }
 
-simt_status opt_offsets(ir_func *f) {
-    visit(f, &f->body);
-    return f->failed
-               ? status_fail(SIMT_ERR_MEMORY, "out of memory while optimising kernel '%s'", f->name)
-               : SIMT_OK;
-}
+void opt_offsets(ir_func *f, arena *mem) { visit(f, &f->body); }

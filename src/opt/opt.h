@@ -8,11 +8,16 @@
 typedef struct opt_options {
     bool contract; /* allow fma contraction */
     bool verify;   /* run the verifier after each pass (tests, debug builds) */
+    void (*after)(void *context, const char *pass, const ir_func *f); /* each pass, or NULL */
+    void *context;
 } opt_options;
 
+/* mem: what only the pass needs, a sure arena. */
+typedef void opt_pass(ir_func *f, arena *mem);
+simt_status opt_run_pass(ir_func *f, opt_pass *pass);
 simt_status opt_run(ir_func *f, const opt_options *options);
 
-#define PASS(id, default_on, meaning) simt_status opt_##id(ir_func *f);
+#define PASS(id, default_on, meaning) opt_pass opt_##id;
 #include "opt/passes.def"
 #undef PASS
 

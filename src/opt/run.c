@@ -12,7 +12,7 @@ static void clear_region(ir_region *region) {
 
 void opt_clear_notes(ir_func *f) { clear_region(&f->body); }
 
-static bool note_region(ir_region *region, arena *mem) {
+static void note_region(ir_region *region, arena *mem) {
     for (ir_inst *inst = region->first; inst; inst = inst->next) {
         if (inst->op == IR_BR || inst->op == IR_CONTINUE) {
             opt_construct *to = opt_construct_of(inst->label); /* around it, so it has its note */
@@ -20,28 +20,44 @@ static bool note_region(ir_region *region, arena *mem) {
             to->jumps = inst;
             *(inst->op == IR_BR ? &to->brs : &to->continues) += 1;
         }
-        if (inst->regions[0] && !(inst->note = ARENA_NEW(mem, opt_construct))) return false;
-        for (int r = 0; r < 2 && inst->regions[r]; r++)
-            if (!note_region(inst->regions[r], mem)) return false;
+        if (inst->regions[0]) inst->note = ARENA_NEW(mem, opt_construct);
+        for (int r = 0; r < 2 && inst->regions[r]; r++) note_region(inst->regions[r], mem);
     }
-    return true;
 }
 
-bool opt_note_constructs(ir_func *f, arena *mem) { return note_region(&f->body, mem); }
+void opt_note_constructs(ir_func *f, arena *mem) { note_region(&f->body, mem); }
 
-static simt_status run_pass(ir_func *f, simt_status (*pass)(ir_func *), bool wanted, bool verify) {
-    if (!wanted) return SIMT_OK;
-    SIMT_TRY(pass(f));
-    if (f->failed)
-        return status_fail(SIMT_ERR_MEMORY, "out of memory while optimising kernel '%s'", f->name);
-    return verify ? ir_verify(f) : SIMT_OK;
+typedef struct running {
+    ir_func *f;
+    opt_pass *pass;
+    arena mem;
+} running;
+
+static simt_status run(void *context) {
+    running *r = context;
+    r->pass(r->f, &r->mem);
+    return SIMT_OK;
+}
+
+simt_status opt_run_pass(ir_func *f, opt_pass *pass) {
+    running r = {f, pass};
+    arena_init_sure(&r.mem);
+    simt_status status = arena_run(run, &r);
+    arena_deinit(&r.mem);
+    return status;
+}
+
+static simt_status run_pass(ir_func *f, opt_pass *pass, const char *name, const opt_options *o) {
+    SIMT_TRY(opt_run_pass(f, pass));
+    if (o->verify) SIMT_TRY(ir_verify(f));
+    if (o->after) o->after(o->context, name, f);
+    return SIMT_OK;
 }
 
 simt_status opt_run(ir_func *f, const opt_options *options) {
-#define PASS(id, default_on, meaning)                                                  \
-    SIMT_TRY(run_pass(f, opt_##id,                                                     \
-                      (default_on) || (opt_##id == opt_contract && options->contract), \
-                      options->verify));
+#define PASS(id, default_on, meaning)                                    \
+    if ((default_on) || (opt_##id == opt_contract && options->contract)) \
+        SIMT_TRY(run_pass(f, opt_##id, #id, options));
 #include "opt/passes.def"
 #undef PASS
     return SIMT_OK;

@@ -19,13 +19,13 @@ static inline void opt_resolve_args(ir_inst *inst) {
 static inline void opt_forward(ir_value *old, ir_value *with) { old->note = with; }
 /* Constructs and the jumps that name them: the note of each construct, and the note of each jump is the
  * next one that names the same construct. Passes that use these keep instruction notes for them.
- * Memory from `mem`; false: there was none. A jump that was removed with its region has label NULL. */
+ * A jump that was removed with its region has label NULL. */
 typedef struct opt_construct {
     ir_inst *jumps;
     uint32_t brs, continues;
     bool needed; /* dce's own */
 } opt_construct;
-bool opt_note_constructs(ir_func *f, arena *mem);
+void opt_note_constructs(ir_func *f, arena *mem);
 static inline opt_construct *opt_construct_of(const ir_inst *inst) { return inst->note; }
 
 static inline bool opt_is_const(const ir_value *v) { return v->inst && v->inst->op == IR_CONST; }

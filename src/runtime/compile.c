@@ -21,29 +21,23 @@ static void dump(simt_runtime *rt, dump_kind kind, const char *stage, const ir_f
     strbuf_deinit(&text);
 }
 
-/* As opt_run, with a dump after each pass. */
-static simt_status optimise_shown(simt_runtime *rt, ir_func *f, const opt_options *o) {
-#define PASS(id, default_on, meaning)                              \
-    if (default_on || (opt_##id == opt_contract && o->contract)) { \
-        SIMT_TRY(opt_##id(f));                                     \
-        if (o->verify) SIMT_TRY(ir_verify(f));                     \
-        dump(rt, DUMP_OPT, #id, f, NULL);                          \
-    }
-#include "opt/passes.def"
-#undef PASS
-    return SIMT_OK;
+static void dump_pass(void *context, const char *pass, const ir_func *f) {
+    dump(context, DUMP_OPT, pass, f, NULL);
 }
 
 static simt_status compile(simt_runtime *rt, ir_func *f, const runtime_compile_options *options,
                            code **out) {
-    opt_options o = {.contract = options->contract, .verify = rt->verify};
+    opt_options o = {.contract = options->contract,
+                     .verify = rt->verify,
+                     .after = rt->dump != NULL ? dump_pass : NULL,
+                     .context = rt};
     backend_options b = {.block = {options->block[0], options->block[1], options->block[2]}};
     dump(rt, DUMP_IR, "ir", f, NULL);
     if (rt->verify) {
         SIMT_TRY(ir_verify(f));
         dump(rt, DUMP_OPT, "verify", NULL, NULL);
     }
-    SIMT_TRY(rt->dump != NULL ? optimise_shown(rt, f, &o) : opt_run(f, &o));
+    SIMT_TRY(opt_run(f, &o));
     ir_func_renumber(f);
     SIMT_TRY(rt->backend->compile(f, &b, out));
     dump(rt, DUMP_ASM, rt->backend->name, NULL, *out);
@@ -65,7 +59,7 @@ static simt_status find_or_compile(simt_runtime *rt, ir_func *f,
     cache_entry *e = heap_zeroed(1, sizeof *e);
     if (e == NULL || (e->text = heap_text(text)) == NULL) {
         heap_free(e);
-        return status_fail(SIMT_ERR_MEMORY, "no memory to compile kernel %s", f->name);
+        return status_fail(SIMT_ERR_MEMORY, "out of memory");
     }
     e->options = *options;
     e->kernel = (runtime_kernel){.refs = 1, .key = key};
@@ -97,10 +91,11 @@ simt_status runtime_compile(simt_runtime *rt, ir_func *f, const runtime_compile_
     strbuf text;
     strbuf_init(&text);
     ir_print(f, &text);
-    if (text.failed || f->failed)
-        status = status_fail(SIMT_ERR_MEMORY, "no memory to compile kernel %s", f->name);
+    if (text.failed)
+        status = status_fail(SIMT_ERR_MEMORY, "out of memory");
     else
         status = find_or_compile(rt, f, options, strbuf_text(&text), out);
+    if (status == SIMT_ERR_MEMORY) status_prefix("kernel %s: ", f->name);
     strbuf_deinit(&text);
     ir_func_free(f);
     return status;

@@ -17,7 +17,6 @@ static void destroy_code(code *self) {
     vm_code *c = (vm_code *)self;
     if (c->general != NULL) destroy_code(&c->general->base);
     if (c->spread != NULL) destroy_code(&c->spread->base);
-    heap_free(c->constants);
     arena_deinit(&c->mem);
     heap_free(c);
 }
@@ -38,66 +37,70 @@ static void lay_out_frame(vm_code *c) {
 }
 
 /* What the code keeps moves from the plan's arena, where arrays grew, to its own memory. */
-static bool keep(vm_code *c, void **array, size_t bytes) {
+static void keep(vm_code *c, void **array, size_t bytes) {
     void *to = arena_alloc(&c->mem, bytes + 1);
-    if (to == NULL) return false;
     if (bytes > 0) memcpy(to, *array, bytes);
     *array = to;
-    return true;
 }
 
-static bool list_forwarded(vm_code *c) {
+static void list_forwarded(vm_code *c) {
     c->forwarded = ARENA_ARRAY(&c->mem, uint32_t, c->ninsts + 1);
-    if (c->forwarded == NULL) return false;
     for (uint32_t i = 0; i < c->ninsts; i++)
         if (c->insts[i].kind == VM_LOAD_FORWARD) c->forwarded[c->nforwarded++] = c->insts[i].dst;
-    return true;
 }
 
-static bool list_params(vm_code *c) {
+static void list_params(vm_code *c) {
     c->params = ARENA_ARRAY(&c->mem, uint32_t, c->nentries + 1);
-    if (c->params == NULL) return false;
     for (uint32_t i = 0; i < c->nentries; i++)
         if (c->entries[i].place == VM_AT_PARAM) c->params[c->nparams++] = i;
-    return true;
 }
 
-static bool keep_calls(vm_code *c, const ir_func *f) {
+static void keep_calls(vm_code *c, const ir_func *f) {
     source_call *calls = ARENA_ARRAY(&c->mem, source_call, f->ncalls + 1);
-    for (uint32_t i = 0; calls != NULL && i < f->ncalls; i++) {
+    for (uint32_t i = 0; i < f->ncalls; i++) {
         const source_call *from = &f->calls[i];
         calls[i] = (source_call){.function = arena_strdup(&c->mem, from->function),
                                  .file = arena_strdup(&c->mem, from->file),
                                  .at = from->at};
-        if (calls[i].function == NULL || calls[i].file == NULL) return false;
     }
     c->base.calls = calls;
-    return calls != NULL;
 }
 
-static bool keep_all(vm_code *c, const ir_func *f) {
-    void *constants = heap_aligned(64, c->constant_bytes + 64);
-    if (constants == NULL) return false;
-    if (c->constant_bytes > 0) memcpy(constants, c->constants, c->constant_bytes);
-    c->constants = constants;
+/* Aligned for vectors. */
+static void keep_constants(vm_code *c) {
+    char *to = arena_alloc(&c->mem, c->constant_bytes + 128);
+    to += -(uintptr_t)to & 63;
+    if (c->constant_bytes > 0) memcpy(to, c->constants, c->constant_bytes);
+    c->constants = to;
+}
+
+static void keep_all(vm_code *c, const ir_func *f) {
+    keep_constants(c);
     c->base.name = arena_strdup(&c->mem, f->name != NULL ? f->name : "");
     c->base.file = arena_strdup(&c->mem, f->file != NULL ? f->file : "");
-    return c->base.name != NULL && c->base.file != NULL && keep_calls(c, f) &&
-           keep(c, (void **)&c->insts, c->ninsts * sizeof *c->insts) &&
-           keep(c, (void **)&c->entries, c->nentries * sizeof *c->entries) && list_params(c) &&
-           list_forwarded(c) &&
-           keep(c, (void **)&c->addresses, c->naddresses * sizeof *c->addresses) &&
-           keep(c, (void **)&c->atomics, c->natomics * sizeof *c->atomics) &&
-           keep(c, (void **)&c->faults, c->nfaults * sizeof *c->faults) &&
-           keep(c, (void **)&c->warps, c->nwarps * sizeof *c->warps) &&
-           keep(c, (void **)&c->rows, c->nrows * sizeof *c->rows) &&
-           keep(c, (void **)&c->compares, c->ncompares * sizeof *c->compares);
+    keep_calls(c, f);
+    keep(c, (void **)&c->insts, c->ninsts * sizeof *c->insts);
+    keep(c, (void **)&c->entries, c->nentries * sizeof *c->entries);
+    list_params(c);
+    list_forwarded(c);
+    keep(c, (void **)&c->addresses, c->naddresses * sizeof *c->addresses);
+    keep(c, (void **)&c->atomics, c->natomics * sizeof *c->atomics);
+    keep(c, (void **)&c->faults, c->nfaults * sizeof *c->faults);
+    keep(c, (void **)&c->warps, c->nwarps * sizeof *c->warps);
+    keep(c, (void **)&c->rows, c->nrows * sizeof *c->rows);
+    keep(c, (void **)&c->compares, c->ncompares * sizeof *c->compares);
 }
 
-static simt_status build(vm_plan *p, vm_code *c) {
+typedef struct building {
+    vm_plan p;
+    vm_code *c;
+} building;
+
+static simt_status build(void *context) {
+    vm_plan *p = &((building *)context)->p;
+    vm_code *c = ((building *)context)->c;
     SIMT_TRY(ir_find_shapes(p->f, p->box, p->block, p->small_grid, p->mem, &p->shapes));
-    if (!vm_plan_scan(p))
-        return status_fail(SIMT_ERR_MEMORY, "no memory to compile kernel %s", p->f->name);
+    vm_plan_scan(p);
     SIMT_TRY(vm_plan_gangs(p));
     if (c->spreads && !vm_plan_spreads(p)) return SIMT_OK; /* no code */
     c->lanes = p->lanes;
@@ -106,47 +109,49 @@ static simt_status build(vm_plan *p, vm_code *c) {
     SIMT_TRY(vm_emit(p, c));
     c->assumes_small_grid = p->small_grid && p->used_small_grid;
     lay_out_frame(c);
+    if (c->ninsts > 0) keep_all(c, p->f);
     return SIMT_OK;
 }
 
-/* *out: NULL where the kernel has no code that spreads. */
-static simt_status compile_as(const ir_func *f, const backend_options *o, bool spreads,
-                              bool small_grid, vm_code **out) {
-    arena scratch;
-    arena_init(&scratch);
-    vm_plan p = {.f = f, .mem = &scratch, .box = {1, 1, 1}, .small_grid = small_grid};
-    memcpy(p.block, o->block, sizeof p.block);
-    if (spreads)
-        p.box[0] = vm_spread_lanes(o->block);
-    else
-        memcpy(p.box, o->block, sizeof p.box);
-    p.threads = p.box[0] * p.box[1] * p.box[2];
+static vm_code *new_code(const ir_func *f, const backend_options *o, const vm_plan *p) {
     vm_code *c = heap_zeroed(1, sizeof *c);
-    if (c == NULL) return status_fail(SIMT_ERR_MEMORY, "no memory to compile kernel %s", f->name);
-    arena_init(&c->mem);
+    if (c == NULL) return NULL;
+    arena_init_sure(&c->mem);
     c->kernels = ISA_CHOOSE(vm_kernels, o->isa);
     c->serial = new_serial();
     c->base.run = vm_run;
     c->base.runs = vm_runs;
     c->base.destroy = destroy_code;
     c->base.nparams = f->body.nparams;
-    c->spreads = spreads;
     memcpy(c->base.block, o->block, sizeof c->base.block);
-    memcpy(c->box, p.box, sizeof c->box);
-    simt_status status = build(&p, c);
-    bool made = c->ninsts > 0;
-    if (status == SIMT_OK && made && !keep_all(c, f))
-        status = status_fail(SIMT_ERR_MEMORY, "no memory to compile kernel %s", f->name);
-    else if (status != SIMT_OK)
-        c->constants = NULL;
+    memcpy(c->box, p->box, sizeof c->box);
+    return c;
+}
+
+/* *out: NULL where the kernel has no code that spreads. */
+static simt_status compile_as(const ir_func *f, const backend_options *o, bool spreads,
+                              bool small_grid, vm_code **out) {
+    arena scratch;
+    building b = {.p = {.f = f, .mem = &scratch, .box = {1, 1, 1}, .small_grid = small_grid}};
+    *out = NULL;
+    memcpy(b.p.block, o->block, sizeof b.p.block);
+    if (spreads)
+        b.p.box[0] = vm_spread_lanes(o->block);
+    else
+        memcpy(b.p.box, o->block, sizeof b.p.box);
+    b.p.threads = b.p.box[0] * b.p.box[1] * b.p.box[2];
+    vm_code *c = b.c = new_code(f, o, &b.p);
+    if (c == NULL) return status_fail(SIMT_ERR_MEMORY, "out of memory");
+    c->spreads = spreads;
+    arena_init_sure(&scratch);
+    simt_status status = arena_run(build, &b);
     arena_deinit(&scratch);
     if (status == SIMT_OK && c->assumes_small_grid)
         status = compile_as(f, o, spreads, false, &c->general);
-    if (status != SIMT_OK || !made) {
+    if (status == SIMT_OK && c->ninsts > 0)
+        *out = c;
+    else
         destroy_code(&c->base);
-        c = NULL;
-    }
-    *out = c;
     return status;
 }
 

@@ -373,9 +373,6 @@ simt_status vm_emit(vm_plan *p, vm_code *c) {
     c->warps = ARENA_ARRAY(p->mem, vm_warp, warps + 1);
     c->rows = ARENA_ARRAY(p->mem, vm_rows, 6 * p->nnodes + p->nvalues + 1);
     e.made = ARENA_ARRAY(p->mem, vm_value *, p->nvalues + 1);
-    if (c->atomics == NULL || c->faults == NULL || c->compares == NULL || c->warps == NULL ||
-        c->rows == NULL || e.made == NULL)
-        return status_fail(SIMT_ERR_MEMORY, "no memory to compile kernel %s", p->f->name);
     vm_new_cell(&e); /* entry 0: none */
     e.zero = vm_new_constant(&e, 0);
     vm_place_scalars(&e);

@@ -39,7 +39,7 @@ static inline bool vm_is_uniform(vm_emitter *e, const ir_value *v) {
     return vm_value_of(e->p, v)->stride == 0;
 }
 
-/* ---- place.c; out of memory is remembered in e->status, and something harmless is returned ---- */
+/* ---- place.c ---- */
 
 vm_inst *vm_add(vm_emitter *e, vm_kind kind);
 uint32_t vm_new_cell(vm_emitter *e);

@@ -257,8 +257,6 @@ simt_status vm_plan_gangs(vm_plan *p) {
     gangs s = {.p = p,
                .tainted = ARENA_ARRAY(p->mem, bool, p->nvalues + 1),
                .decides = ARENA_ARRAY(p->mem, bool, p->nvalues + 1)};
-    if (s.tainted == NULL || s.decides == NULL)
-        return status_fail(SIMT_ERR_MEMORY, "no memory to compile kernel %s", p->f->name);
     find_spin_loops(&s);
     p->lanes = p->threads;
     vm_plan_shapes(p);

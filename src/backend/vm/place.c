@@ -8,15 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- growing arrays; out of memory is remembered and reported at the end ---- */
+/* ---- growing arrays ---- */
 
 static void *grow(vm_emitter *e, void *old, size_t used, size_t *capacity, size_t item) {
     size_t n = *capacity * 2 + 64;
     void *new = arena_alloc(e->p->mem, n * item);
-    if (new == NULL) {
-        e->status = status_fail(SIMT_ERR_MEMORY, "no memory to compile kernel %s", e->p->f->name);
-        return old;
-    }
     if (used > 0) memcpy(new, old, used * item);
     *capacity = n;
     return new;
@@ -28,7 +24,6 @@ vm_inst *vm_add(vm_emitter *e, vm_kind kind) {
         size_t capacity = e->inst_capacity;
         c->insts = grow(e, c->insts, c->ninsts, &capacity, sizeof(vm_inst));
         e->inst_capacity = (uint32_t)capacity;
-        if (e->status != SIMT_OK) c->ninsts = 0;
     }
     vm_inst *in = &c->insts[c->ninsts++];
     *in = (vm_inst){.kind = kind, .line = e->pos.line, .call = e->pos.call};
@@ -41,7 +36,6 @@ static uint32_t new_entry(vm_emitter *e, vm_place place, size_t offset) {
         size_t capacity = e->entry_capacity;
         c->entries = grow(e, c->entries, c->nentries, &capacity, sizeof(vm_entry));
         e->entry_capacity = (uint32_t)capacity;
-        if (e->status != SIMT_OK) c->nentries = 0;
     }
     c->entries[c->nentries] = (vm_entry){.place = place, .offset = (uint32_t)offset};
     return c->nentries++;
@@ -63,26 +57,24 @@ static size_t take_constant(vm_emitter *e, size_t bytes) {
     vm_code *c = e->c;
     size_t at = bytes > 8 ? (c->constant_bytes + 63) & ~(size_t)63 : c->constant_bytes;
     size_t end = at + ((bytes + 7) & ~(size_t)7);
-    while (end > e->constant_capacity && e->status == SIMT_OK) {
+    while (end > e->constant_capacity) {
         size_t capacity = e->constant_capacity + bytes;
         c->constants = grow(e, c->constants, c->constant_bytes, &capacity, 1);
         e->constant_capacity = capacity;
     }
-    if (e->status != SIMT_OK) return 0;
     c->constant_bytes = end;
     return at;
 }
 
 uint32_t vm_new_constant(vm_emitter *e, uint64_t bits) {
     size_t at = take_constant(e, 8);
-    if (e->status == SIMT_OK) memcpy(e->c->constants + at, &bits, 8);
+    memcpy(e->c->constants + at, &bits, 8);
     return new_entry(e, VM_AT_CONST, at);
 }
 
 /* lanes values: base + what v grows by */
 static uint32_t constant_vector(vm_emitter *e, unsigned size, uint64_t base, const vm_value *v) {
     size_t at = take_constant(e, (size_t)size * e->c->lanes);
-    if (e->status != SIMT_OK) return 0;
     for (uint32_t i = 0; i < e->c->lanes; i++) {
         uint32_t width = e->p->box[0], row = i / width, height = e->p->box[1];
         uint64_t x = base;
@@ -215,10 +207,6 @@ static void place_steps(vm_emitter *e, vm_value *v) {
 void vm_place_scalars(vm_emitter *e) {
     const ir_region *body = &e->p->f->body;
     e->c->addresses = ARENA_ARRAY(e->p->mem, vm_address, e->p->nnodes + 1);
-    if (e->c->addresses == NULL) {
-        e->status = status_fail(SIMT_ERR_MEMORY, "no memory to compile kernel %s", e->p->f->name);
-        return;
-    }
     for (uint32_t i = 0; i < e->p->nvalues; i++) {
         vm_value *v = &e->p->values[i];
         const ir_inst *in = v->value != NULL ? v->value->inst : NULL;
@@ -273,10 +261,6 @@ static void want_slot(vm_emitter *e, slot_want *w, uint32_t *n, vm_value *v, uin
 static void assign_slots(vm_emitter *e) {
     vm_plan *p = e->p;
     slot_want *w = ARENA_ARRAY(p->mem, slot_want, 2 * p->nvalues + 1);
-    if (w == NULL) {
-        e->status = status_fail(SIMT_ERR_MEMORY, "no memory to compile kernel %s", p->f->name);
-        return;
-    }
     uint32_t n = 0;
     for (uint32_t i = 0; i < p->nvalues; i++) {
         vm_value *v = &p->values[i];

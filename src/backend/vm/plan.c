@@ -46,15 +46,13 @@ static void scan_region(vm_plan *p, ir_region *r, uint32_t *at, uint32_t depth) 
     }
 }
 
-bool vm_plan_scan(vm_plan *p) {
+void vm_plan_scan(vm_plan *p) {
     uint32_t n = count_insts(&p->f->body), at = 0;
     p->nvalues = p->f->next_id;
     p->nodes = ARENA_ARRAY(p->mem, vm_node, n + 1);
     p->values = ARENA_ARRAY(p->mem, vm_value, p->nvalues + 1);
     p->writes = ARENA_ARRAY(p->mem, uint32_t, n + 1);
-    if (p->nodes == NULL || p->values == NULL || p->writes == NULL) return false;
     scan_region(p, (ir_region *)&p->f->body, &at, 0);
-    return true;
 }
 
 /* ---- shapes, as a gang of p->lanes sees them ---- */

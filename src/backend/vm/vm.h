@@ -293,7 +293,7 @@ static inline bool vm_is_scalar(const vm_plan *p, const ir_value *v) {
 }
 vm_type vm_type_of(ir_type t);
 
-bool vm_plan_scan(vm_plan *p);         /* nodes, positions */
+void vm_plan_scan(vm_plan *p);         /* nodes, positions */
 simt_status vm_plan_gangs(vm_plan *p); /* spin loops, lanes; leaves shapes done */
 /* Whether the lanes of a gang of the whole block come to their warp operations together. */
 simt_status vm_plan_meetings(vm_plan *p, bool *together);

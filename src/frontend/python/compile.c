@@ -11,9 +11,7 @@ enum { MOST_CALLS = 60, MOST_OF_ONE = 16 };
 /* ---- memory and errors ---- */
 
 void *py_alloc(py_ctx *c, size_t bytes) {
-    void *p = arena_alloc(c->mem, bytes > 0 ? bytes : 1);
-    if (p == NULL) longjmp(c->no_memory, 1); /* all of a compilation is in the arena */
-    return p;
+    return arena_alloc(c->mem, bytes > 0 ? bytes : 1); /* a sure one */
 }
 
 void *py_grow(py_ctx *c, void *items, uint32_t count, size_t size) {
@@ -287,13 +285,10 @@ static bool compile(py_ctx *c, const py_function *fn, const uint8_t *signature, 
     py_frame *f = new_frame(c, fn, args, n);
     c->frame = f;
     if (!type_frame(c, args)) return false;
-    c->f = ir_func_new(fn->name, fn->file);
-    if (c->f == NULL) longjmp(c->no_memory, 1);
-    c->kernel->func = c->f;
+    c->f = c->kernel->func = ir_func_new(fn->name, fn->file);
     c->b = ir_builder_at_end(c->f, &c->f->body);
     add_hidden_parameters(c);
-    if (ir_func_add_params(c->f, c->slot_types, c->slot_names, c->nslots) == NULL)
-        longjmp(c->no_memory, 1);
+    ir_func_add_params(c->f, c->slot_types, c->slot_names, c->nslots);
     c->emit = true;
     c->nslots = 0;
     if (!py_read_parameters(c, fn, signature, bytes, &args, &n)) return false;
@@ -302,8 +297,7 @@ static bool compile(py_ctx *c, const py_function *fn, const uint8_t *signature, 
     if (f->result.val.type->kind != TY_NONE)
         return py_fail(c, fn->tree, "a kernel cannot return a value: write results into an array");
     if (!py_region_ended(c)) ir_return(&c->b);
-    if (c->lost) return false;
-    return !c->f->failed || (longjmp(c->no_memory, 1), false);
+    return !c->lost;
 }
 
 static void finish(py_ctx *c) {
@@ -323,28 +317,42 @@ static void finish(py_ctx *c) {
         (c->want_dynamic ? PY_USES_DYNAMIC_SHARED : 0u) | (c->want_print ? PY_USES_PRINT : 0u);
 }
 
+/* What a compilation is asked for. */
+typedef struct request {
+    const py_host *host;
+    const py_function *fn;
+    const uint8_t *signature;
+    size_t bytes;
+    const py_options *options;
+    py_kernel *kernel;
+} request;
+
+static simt_status run(void *context) {
+    const request *r = context;
+    py_ctx *c = ARENA_NEW(&r->kernel->mem, py_ctx);
+    c->host = r->host;
+    c->options = r->options;
+    c->kernel = r->kernel;
+    c->mem = &r->kernel->mem;
+    if (compile(c, r->fn, r->signature, r->bytes)) {
+        finish(c);
+        return SIMT_OK;
+    }
+    if (c->status != SIMT_OK) return c->status;
+    return status_fail(SIMT_ERR_INTERNAL, "kernel %s: compilation failed", r->fn->name);
+}
+
 simt_status py_compile(const py_host *host, const py_function *fn, const uint8_t *signature,
                        size_t bytes, const py_options *options, py_kernel **out) {
     py_kernel *k = heap_zeroed(1, sizeof *k);
-    if (k == NULL) return status_fail(SIMT_ERR_MEMORY, "no memory to compile kernel %s", fn->name);
-    arena_init(&k->mem);
-    py_ctx *c = ARENA_NEW(&k->mem, py_ctx);
-    if (c == NULL || setjmp(c->no_memory) != 0) {
-        py_kernel_free(k);
-        return status_fail(SIMT_ERR_MEMORY, "no memory to compile kernel %s", fn->name);
-    }
-    c->host = host;
-    c->options = options;
-    c->kernel = k;
-    c->mem = &k->mem;
-    if (compile(c, fn, signature, bytes)) {
-        finish(c);
-        *out = k;
-        return SIMT_OK;
-    }
-    simt_status status = c->status;
+    if (k == NULL) return status_fail(SIMT_ERR_MEMORY, "kernel %s: out of memory", fn->name);
+    arena_init_sure(&k->mem);
+    request r = {host, fn, signature, bytes, options, k};
+    simt_status status = arena_run(run, &r);
+    if (status == SIMT_ERR_MEMORY) status_prefix("kernel %s: ", fn->name);
     if (status == SIMT_OK)
-        status = status_fail(SIMT_ERR_INTERNAL, "kernel %s: compilation failed", fn->name);
-    py_kernel_free(k);
+        *out = k;
+    else
+        py_kernel_free(k);
     return status;
 }

@@ -227,9 +227,7 @@ typedef struct print_work {
 } print_work;
 
 static bool end_text(py_ctx *c, print_work *w) {
-    const char *copy = arena_strdup(c->mem, strbuf_text(&w->text));
-    if (copy == NULL) longjmp(c->no_memory, 1);
-    w->format.texts[w->format.nvalues] = copy;
+    w->format.texts[w->format.nvalues] = arena_strdup(c->mem, strbuf_text(&w->text));
     w->text.length = 0;
     if (w->text.text != NULL) w->text.text[0] = 0;
     return true;
@@ -334,7 +332,7 @@ bool builtin_print(py_ctx *c, py_call *x, py_val *out) {
         if (strcmp(x->keywords[k], "sep") != 0 && strcmp(x->keywords[k], "end") != 0)
             return py_fail(c, x->node, "print has no argument '%s' in a kernel", x->keywords[k]);
     c->want_print = true;
-    strbuf_init(&w.text);
+    strbuf_init_in(&w.text, c->mem);
     w.format.texts = PY_NEW(c, const char *, MOST_PRINT_VALUES + 1);
     w.format.types = PY_NEW(c, uint8_t, MOST_PRINT_VALUES + 1);
     bool ok = true;
@@ -346,7 +344,6 @@ bool builtin_print(py_ctx *c, py_call *x, py_val *out) {
         strbuf_puts(&w.text, text_option(x, "end", "\n"));
         end_text(c, &w);
     }
-    strbuf_deinit(&w.text);
     if (!ok || !c->emit) return ok;
     if (c->nprints == MOST_FORMATS)
         return py_fail(c, x->node, "more than %d print()s", MOST_FORMATS);

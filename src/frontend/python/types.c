@@ -142,11 +142,9 @@ static void print_type(strbuf *b, const py_type *t) {
 
 const char *py_type_text(py_ctx *c, const py_type *t) {
     strbuf b;
-    strbuf_init(&b);
+    strbuf_init_in(&b, c->mem);
     print_type(&b, t);
-    const char *text = arena_strdup(c->mem, strbuf_text(&b));
-    strbuf_deinit(&b);
-    return text != NULL ? text : "";
+    return strbuf_text(&b);
 }
 
 /* ---- unification ---- */

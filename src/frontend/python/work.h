@@ -25,8 +25,6 @@
 
 #include "frontend/python/frontend.h"
 
-#include <setjmp.h>
-
 typedef enum py_type_kind {
     TY_UNKNOWN, /* a variable nothing has been assigned to yet */
     TY_NONE,
@@ -156,7 +154,6 @@ typedef struct py_ctx {
     bool want_dynamic, want_print;
     size_t static_shared, local;
     int depth; /* of nested expressions and inlined calls */
-    jmp_buf no_memory;
 } py_ctx;
 
 /* ---- compile.c ---- */
