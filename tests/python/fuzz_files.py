@@ -38,7 +38,9 @@ def idx_file(draw):
 
 
 def save_file(draw):
+    shared = torch.arange(12.0).reshape(3, 4)
     tree = {
+        "views": [shared, shared.t(), shared[1:, ::2], shared[0].expand(2, 4), shared],
         "model": OrderedDict(
             weight=torch.arange(6.0).reshape(2, 3), bias=torch.nn.Parameter(torch.zeros(2))
         ),
@@ -90,7 +92,8 @@ def change_tree(node, draw):
             {"list": {}}, {"dict": [[{"list": []}, 1]]}, {"dict": [[1]]}, {"size": [-1]},
             {"size": [1 << 70]}, {"dtype": "torch.save"}, {"dtype": []}, {"unknown": 1},
             {"tensor": 0, "parameter": True, "requires_grad": True}, [-1], [1 << 62, 4],
-            [0, 1 << 70], [1] * 70, {"tensor": 2, "requires_grad": True},
+            [0, 1 << 70], [1] * 70, {"tensor": 2, "requires_grad": True}, 2, 11, 12, 13,
+            {"view": 0, "offset": 0, "shape": [1], "stride": [1]}, {"view": 9, "offset": 11},
         ])  # fmt: skip
     if isinstance(node, dict):
         return {k: change_tree(v, draw) for k, v in node.items()}

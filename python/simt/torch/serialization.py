@@ -1,14 +1,18 @@
 """torch.save and torch.load: state dicts and other trees of tensors and plain values.
 
 The file is a zip of ``simt.json`` (the structure) and ``data/<n>`` (raw little-endian elements).
-Nothing
-in it is executed when it is read: PyTorch's own files, which hold pickles, are refused.
+Tensors that share memory are views of one piece, before and after. Nothing in it is executed when
+it is read: PyTorch's own files, which hold pickles, are refused.
 """
 
 import os
 
+from simt._files import write_file
+
 _FORMAT = 1
 _HEAD_LIMIT = 1 << 28  # bytes of simt.json
+_DIMENSIONS = 64
+_EQUAL_HASHES = 64  # of a dict's keys: more are made to take the square of their number in time
 
 
 def _tree(obj, tensors, depth=0):
@@ -17,9 +21,8 @@ def _tree(obj, tensors, depth=0):
     if depth > 100:
         raise ValueError("torch.save: the structure is nested more than 100 levels deep")
     if isinstance(obj, torch.Tensor):
-        tensors.append(obj)
         return {
-            "tensor": len(tensors) - 1,
+            "tensor": tensors.setdefault(id(obj), (len(tensors), obj))[0],
             "parameter": isinstance(obj, torch.nn.Parameter),
             "requires_grad": obj.requires_grad,
         }
@@ -51,34 +54,77 @@ def _tree(obj, tensors, depth=0):
     )
 
 
+def _described(tensors):
+    """The entries of the file's list of tensors, and the tensors whose elements are its data."""
+    pieces = [t.detach() for t in tensors]
+    entries = [{"dtype": str(t.dtype), "shape": list(t.shape)} for t in pieces]
+    for group in _overlapping(pieces):
+        first = pieces[group[0]]
+        start, end = first.data_ptr(), max(_span(pieces[i])[1] for i in group)
+        count, size = (end - start) // first.element_size(), first.element_size()
+        for i in group:
+            offset = (pieces[i].data_ptr() - start) // size
+            entries[i] = {
+                "view": len(pieces), "offset": offset,
+                "shape": list(pieces[i].shape), "stride": list(pieces[i].stride()),
+            }  # fmt: skip
+        entries.append({"dtype": str(first.dtype), "shape": [count]})
+        pieces.append(first.as_strided((count,), (1,), first.storage_offset()))
+    return entries, pieces
+
+
+def _span(t):
+    """The addresses of a tensor's first byte and of the byte behind its last."""
+    last = sum((n - 1) * stride for n, stride in zip(t.shape, t.stride(), strict=True))
+    return t.data_ptr(), t.data_ptr() + (last + 1) * t.element_size()
+
+
+def _overlapping(pieces):
+    """Lists of the numbers of tensors of one dtype whose memory overlaps, the first one first."""
+    spans = sorted((*_span(t), i) for i, t in enumerate(pieces) if t.numel())
+    groups, reach = [], 0
+    for start, end, i in spans:
+        if start < reach and pieces[i].dtype == pieces[groups[-1][0]].dtype:
+            groups[-1].append(i)
+        elif start < reach:
+            continue  # seen as another dtype: a copy of its own
+        else:
+            groups.append([i])
+        reach = max(reach, end)
+    return [group for group in groups if len(group) > 1]
+
+
 def save(obj, f, *args, **kwargs):
     """Writes obj to a path or binary file object.
 
+    The file is whole, or it stays as it was: it is written beside its path and then takes its
+    place, with the mode and the owner of the old one. What is no regular file (a pipe, a device)
+    is written to, a symbolic link's target is the file, and a file with several hard links is
+    written anew where it lies.
+
     Raises:
         TypeError: obj holds something else than tensors, numbers, strings, None, dicts, lists and
-        tuples.
+        tuples. OSError: the path cannot be written.
     """
     import json
     import zipfile
 
-    tensors = []
+    tensors = {}
     tree = _tree(obj, tensors)
-    described = [{"dtype": str(t.dtype), "shape": list(t.shape)} for t in tensors]
+    described, pieces = _described([t for _, t in tensors.values()])
     head = json.dumps({"simt": _FORMAT, "tree": tree, "tensors": described})
-    target = f
-    if isinstance(f, (str, os.PathLike)):
-        target = f"{os.fspath(f)}.{os.getpid()}.tmp"  # a failure leaves an old file as it was
-    try:
-        with zipfile.ZipFile(target, "w", zipfile.ZIP_STORED) as archive:
+
+    def write(file):
+        with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
             archive.writestr("simt.json", head)
-            for i, t in enumerate(tensors):
-                archive.writestr(f"data/{i}", t.detach().cpu().contiguous()._to_bytes())
-    except BaseException:
-        if target is not f and os.path.exists(target):
-            os.unlink(target)
-        raise
-    if target is not f:
-        os.replace(target, f)
+            for i, t in enumerate(pieces):
+                if "view" not in described[i]:
+                    archive.writestr(f"data/{i}", t.cpu().contiguous()._to_bytes())
+
+    if isinstance(f, (str, os.PathLike)):
+        write_file(os.fsdecode(f), write)
+    else:
+        write(f)
 
 
 class _Reader:
@@ -88,48 +134,88 @@ class _Reader:
         self.archive = archive
         self.described = tensors
         self.fail = fail
-        self.made = {}
+        self.pieces = {}  # number: tensor
+        self.made = {}  # (number, requires_grad, parameter): tensor
 
     def tensor(self, number, node):
         from simt import torch
 
+        wants_grad, parameter = bool(node.get("requires_grad")), bool(node.get("parameter"))
         if not isinstance(number, int) or not 0 <= number < len(self.described):
-            self.fail(f"no tensor {number!r}")
-        if number not in self.made:
-            entry = self.described[number]
-            dtype = getattr(torch, str(entry.get("dtype", "")).removeprefix("torch."), None)
-            shape = entry.get("shape")
-            if not isinstance(dtype, torch.dtype):
-                self.fail(f"unknown dtype {entry.get('dtype')!r}")
-            if not isinstance(shape, list) or not all(type(n) is int and n >= 0 for n in shape):
-                self.fail(f"shape {shape!r}")
-            size = dtype.itemsize
-            for n in shape:
-                size *= n
-            name = f"data/{number}"
-            try:
-                info = self.archive.getinfo(name)
-            except KeyError:
-                self.fail(f"{name} is missing")
-            if info.file_size != size:
-                self.fail(f"{name} has {info.file_size} bytes, its tensor {size}")
-            self.made[number] = torch._from_bytes(self.archive.read(name), dtype, shape)
-        value, wants_grad = self.made[number], node.get("requires_grad")
+            self.fail(f"no tensor {number!r:.40}")
+        key = number, wants_grad, parameter
+        if key in self.made:  # one object before, one object after
+            return self.made[key]
+        value = self.piece(number)
         if wants_grad and not value.is_floating_point():
             self.fail(f"tensor {number} of {value.dtype} requires a gradient")
-        if node.get("parameter"):
-            return torch.nn.Parameter(value, requires_grad=bool(wants_grad))
-        return value.requires_grad_() if wants_grad else value
+        if parameter:
+            value = torch.nn.Parameter(value, requires_grad=wants_grad)
+        elif wants_grad:
+            value = value.detach().requires_grad_()
+        self.made[key] = value
+        return value
+
+    def piece(self, number):
+        """The tensor of an entry, without a gradient."""
+        from simt import torch
+
+        if number in self.pieces:
+            return self.pieces[number]
+        entry = self.described[number]
+        if "view" in entry:
+            self.pieces[number] = self.view(entry)
+            return self.pieces[number]
+        dtype = getattr(torch, str(entry.get("dtype", "")).removeprefix("torch."), None)
+        if not isinstance(dtype, torch.dtype):
+            self.fail(f"unknown dtype {str(entry.get('dtype')):.40}")
+        name = f"data/{number}"
+        try:
+            info = self.archive.getinfo(name)
+        except KeyError:
+            self.fail(f"{name} is missing")
+        size, shape = dtype.itemsize, self.sizes(entry.get("shape"))
+        for n in shape:
+            size *= n
+        if info.file_size != size:
+            self.fail(f"{name} has {info.file_size} bytes, its tensor {size}")
+        self.pieces[number] = torch._from_bytes(self.archive.read(name), dtype, shape)
+        return self.pieces[number]
+
+    def view(self, entry):
+        base, offset = entry["view"], entry.get("offset")
+        shape, stride = self.sizes(entry.get("shape")), self.sizes(entry.get("stride"))
+        if type(base) is not int or not 0 <= base < len(self.described):
+            self.fail("a view of no tensor")
+        if "view" in self.described[base] or len(shape) != len(stride) or type(offset) is not int:
+            self.fail("a view")
+        base = self.piece(base)
+        last = offset + sum((n - 1) * step for n, step in zip(shape, stride, strict=True))
+        if base.dim() != 1 or 0 in shape or not 0 <= offset <= last < base.shape[0]:
+            self.fail("a view beyond its tensor")
+        return base.as_strided(shape, stride, offset)
+
+    def sizes(self, value):
+        """A short list of counts."""
+        if not isinstance(value, list) or len(value) > _DIMENSIONS:
+            self.fail("a shape that is no short list")
+        if not all(type(n) is int and 0 <= n < 1 << 63 for n in value):
+            self.fail(f"shape {str(value):.80}")
+        return value
 
     def pairs(self, body, depth):
+        hashes = {}
         for pair in body:
             if not isinstance(pair, list) or len(pair) != 2:
                 self.fail("a dict's entries")
             key = self.value(pair[0], depth + 1)
             try:
-                hash(key)
+                code = hash(key)
             except TypeError:
                 self.fail(f"a dict's key of {type(key).__name__}")
+            hashes[code] = hashes.get(code, 0) + 1
+            if hashes[code] > _EQUAL_HASHES:
+                self.fail("a dict's keys have equal hashes")
             yield key, self.value(pair[1], depth + 1)
 
     def value(self, node, depth=0):
@@ -142,7 +228,7 @@ class _Reader:
         if isinstance(node, (str, bool)) or node is None:
             return node
         if not isinstance(node, dict) or not node:
-            self.fail(f"{node!r}")
+            self.fail(f"{str(node):.40}")
         kind = next(iter(node))
         body = node[kind]
         if kind == "tensor":
@@ -153,17 +239,21 @@ class _Reader:
             return float.fromhex(body)
         if kind == "dtype" and isinstance(body, str):
             dtype = getattr(torch, body.removeprefix("torch."), None)
-            return dtype if isinstance(dtype, torch.dtype) else self.fail(f"unknown dtype {body!r}")
+            return (
+                dtype if isinstance(dtype, torch.dtype) else self.fail(f"unknown dtype {body:.40}")
+            )
         if not isinstance(body, list):
-            self.fail(f"{kind!r}")
+            self.fail(f"{kind:.40}")
         if kind in ("dict", "ordered"):
             return (dict if kind == "dict" else OrderedDict)(self.pairs(body, depth))
-        if kind == "size" and all(type(n) is int for n in body):
+        if kind == "size":
+            if len(body) > _DIMENSIONS or not all(type(n) is int for n in body):
+                self.fail("a size that is no short list")
             return torch.Size(body)
         if kind in ("list", "tuple"):
             values = [self.value(v, depth + 1) for v in body]
             return values if kind == "list" else tuple(values)
-        self.fail(f"unknown kind {kind!r}")
+        self.fail(f"unknown kind {kind:.40}")
 
 
 def _check_entries(archive, fail):

@@ -11,6 +11,7 @@ import os
 import sys
 
 from simt import _core, torch
+from simt._files import write_bytes
 
 from .vision import VisionDataset
 
@@ -88,19 +89,6 @@ def _tensor(path):
         if head[:2] != b"\x1f\x8b" and len(head) == _HEADER and size <= _LIMIT:
             return _core.tensor_from_idx(head, path, file.fileno(), size)
     return _core.tensor_from_idx(_read(path), path)
-
-
-def _place(target, data):
-    """Writes a file, whole or not at all."""
-    temporary = f"{target}.{os.getpid()}.tmp"
-    try:
-        with open(temporary, "wb") as file:
-            file.write(data)
-        os.replace(temporary, target)
-    except BaseException:
-        if os.path.exists(temporary):
-            os.unlink(temporary)
-        raise
 
 
 class MNIST(VisionDataset):
@@ -223,9 +211,9 @@ class MNIST(VisionDataset):
             return
         for name in self._names():  # as torchvision leaves them: the archive, and unpacked beside
             path = _find(folder, name)
-            _place(os.path.join(self.raw_folder, name), _read(path))
+            write_bytes(os.path.join(self.raw_folder, name), _read(path))
             if path.endswith(".gz"):
-                _place(os.path.join(self.raw_folder, name + ".gz"), _read_raw(path))
+                write_bytes(os.path.join(self.raw_folder, name + ".gz"), _read_raw(path))
         print(
             f"simt: {self.__class__.__name__} copied from {folder} to {self.raw_folder}",
             file=sys.stderr,
@@ -249,7 +237,7 @@ class MNIST(VisionDataset):
                 if hashlib.md5(data, usedforsecurity=False).hexdigest() != checksum:
                     errors.append(f"{mirror}: the checksum is wrong")
                     continue
-                _place(target, data)
+                write_bytes(target, data)
                 break
             else:
                 reasons = "; ".join(errors)
