@@ -82,6 +82,7 @@ void *array_data(const array *a); /* address of the first element; NULL until ev
 simt_status array_item(array *a, scalar *out);  /* one element; size must be 1 */
 simt_status array_copy_out(array *a, void *to); /* C order, dense */
 bool array_is_contiguous(const array *a);       /* C order */
+bool array_same_shape(const array *a, const int64_t *shape, int ndim);
 static inline uint32_t *array_version(const array *a) {
     return a->hidden ? &a->store->hidden_version : &a->store->version;
 }

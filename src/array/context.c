@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "array/internal.h"
+#include "array/section.h"
 #include "base/heap.h"
 
 array_context array_ctx = {.lock = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP};
@@ -15,6 +16,7 @@ static bool held_for_fork; /* under the lock */
 static void after_fork_in_child(void) {
     array_ctx.lock = (pthread_mutex_t)PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP;
     held_for_fork = false;
+    section_after_fork();
 }
 
 void array_before_fork(void) {

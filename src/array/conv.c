@@ -83,6 +83,41 @@ static simt_status check_options(const conv_options *o) {
     return SIMT_OK;
 }
 
+/* The result's shape from those of image and weight. */
+static simt_status conv_shape(const int64_t *x, const int64_t *w, const conv_options *o,
+                              int64_t out[4]) {
+    SIMT_TRY(check_options(o));
+    if (w[0] % o->groups)
+        return status_fail(
+            SIMT_ERR_RUNTIME,
+            "expected weight to be divisible by groups: %lld output channels, groups %lld",
+            (long long)w[0], (long long)o->groups);
+    if (x[1] != w[1] * o->groups)
+        return status_fail(SIMT_ERR_RUNTIME,
+                           "Given groups=%lld, weight of size [%lld, %lld, %lld, %lld], expected "
+                           "input[%lld, %lld, %lld, "
+                           "%lld] to have %lld channels, but got %lld channels instead",
+                           (long long)o->groups, (long long)w[0], (long long)w[1], (long long)w[2],
+                           (long long)w[3], (long long)x[0], (long long)x[1], (long long)x[2],
+                           (long long)x[3], (long long)(w[1] * o->groups), (long long)x[1]);
+    out[0] = x[0];
+    out[1] = w[0];
+    for (int i = 0; i < 2; i++) {
+        int64_t room = x[2 + i] + 2 * o->padding[i], reach = o->dilation[i] * (w[2 + i] - 1) + 1;
+        if (room < reach)
+            return status_fail(SIMT_ERR_RUNTIME,
+                               "Calculated padded input size per channel: (%lld x %lld). Kernel "
+                               "size: (%lld x %lld). "
+                               "Kernel size can't be greater than actual input size",
+                               (long long)(x[2] + 2 * o->padding[0]),
+                               (long long)(x[3] + 2 * o->padding[1]),
+                               (long long)(o->dilation[0] * (w[2] - 1) + 1),
+                               (long long)(o->dilation[1] * (w[3] - 1) + 1));
+        out[2 + i] = (room - reach) / o->stride[i] + 1;
+    }
+    return SIMT_OK;
+}
+
 static simt_status check_forward(const array *x, const array *w, const conv_options *o,
                                  int64_t out[4]) {
     if (x->ndim != 4 || w->ndim != 4)
@@ -91,38 +126,19 @@ static simt_status check_forward(const array *x, const array *w, const conv_opti
             "Expected 4D input and weight to conv2d, but got input of dimension %d and weight of "
             "dimension %d",
             x->ndim, w->ndim);
-    SIMT_TRY(check_options(o));
-    if (w->shape[0] % o->groups)
-        return status_fail(
-            SIMT_ERR_RUNTIME,
-            "expected weight to be divisible by groups: %lld output channels, groups %lld",
-            (long long)w->shape[0], (long long)o->groups);
-    if (x->shape[1] != w->shape[1] * o->groups)
-        return status_fail(SIMT_ERR_RUNTIME,
-                           "Given groups=%lld, weight of size [%lld, %lld, %lld, %lld], expected "
-                           "input[%lld, %lld, %lld, "
-                           "%lld] to have %lld channels, but got %lld channels instead",
-                           (long long)o->groups, (long long)w->shape[0], (long long)w->shape[1],
-                           (long long)w->shape[2], (long long)w->shape[3], (long long)x->shape[0],
-                           (long long)x->shape[1], (long long)x->shape[2], (long long)x->shape[3],
-                           (long long)(w->shape[1] * o->groups), (long long)x->shape[1]);
-    out[0] = x->shape[0];
-    out[1] = w->shape[0];
-    for (int i = 0; i < 2; i++) {
-        int64_t room = x->shape[2 + i] + 2 * o->padding[i],
-                reach = o->dilation[i] * (w->shape[2 + i] - 1) + 1;
-        if (room < reach)
-            return status_fail(SIMT_ERR_RUNTIME,
-                               "Calculated padded input size per channel: (%lld x %lld). Kernel "
-                               "size: (%lld x %lld). "
-                               "Kernel size can't be greater than actual input size",
-                               (long long)(x->shape[2] + 2 * o->padding[0]),
-                               (long long)(x->shape[3] + 2 * o->padding[1]),
-                               (long long)(o->dilation[0] * (w->shape[2] - 1) + 1),
-                               (long long)(o->dilation[1] * (w->shape[3] - 1) + 1));
-        out[2 + i] = (room - reach) / o->stride[i] + 1;
-    }
-    return SIMT_OK;
+    return conv_shape(x->shape, w->shape, o, out);
+}
+
+/* A gradient must have the shape of the result: what was convolved may have been replaced since. */
+static simt_status check_backward(const array *grad, const array *other, const int64_t *x,
+                                  const int64_t *w, const conv_options *o) {
+    int64_t shape[4];
+    if (grad->ndim != 4 || other->ndim != 4)
+        return status_fail(SIMT_ERR_RUNTIME, "conv2d_backward: 4D operands are expected");
+    SIMT_TRY(conv_shape(x, w, o, shape));
+    if (array_same_shape(grad, shape, 4)) return SIMT_OK;
+    return status_fail(SIMT_ERR_RUNTIME,
+                       "conv2d_backward: the gradient has not the shape of the result");
 }
 
 /* The bias is a node of its own, so that it fuses with what follows. */
@@ -151,13 +167,13 @@ simt_status array_conv2d(array *x, array *weight, array *bias, const conv_option
 
 simt_status array_conv2d_input(array *grad, array *weight, const int64_t x_shape[4],
                                const conv_options *o, array **out) {
-    SIMT_TRY(check_options(o));
+    SIMT_TRY(check_backward(grad, weight, x_shape, weight->shape, o));
     return conv_node(OP_CONV2D_INPUT, grad, weight, x_shape, o, out);
 }
 
 simt_status array_conv2d_weight(array *grad, array *x, const int64_t w_shape[4],
                                 const conv_options *o, array **out) {
-    SIMT_TRY(check_options(o));
+    SIMT_TRY(check_backward(grad, x, x->shape, w_shape, o));
     return conv_node(OP_CONV2D_WEIGHT, grad, x, w_shape, o, out);
 }
 

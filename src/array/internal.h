@@ -71,7 +71,6 @@ simt_status array_new(dtype dt, const int64_t *shape, int ndim, bool now, array 
 void array_extent(const array *a, int64_t *low, int64_t *high);
 bool array_same_view(const array *a, const array *b);
 bool array_may_overlap(const array *a, const array *b);
-bool array_same_shape(const array *a, const int64_t *shape, int ndim);
 /* "(2, 3)", as NumPy writes shapes; returns `text`. */
 char *shape_print(const int64_t *shape, int ndim, char *text, size_t size);
 

@@ -24,12 +24,9 @@ static int64_t pooled(int64_t in, int64_t kernel, int64_t stride, int64_t paddin
     return out;
 }
 
-static simt_status pool_shape(const array *x, const pool_options *o, const char *name,
-                              int64_t shape[4]) {
-    if (x->ndim != 4)
-        return status_fail(SIMT_ERR_RUNTIME, "%s: expected a 4D tensor, got %dD", name, x->ndim);
-    shape[0] = x->shape[0];
-    shape[1] = x->shape[1];
+static simt_status pool_shape(const int64_t *x, const pool_options *o, int64_t shape[4]) {
+    shape[0] = x[0];
+    shape[1] = x[1];
     for (int i = 0; i < 2; i++) {
         if (o->kernel[i] < 1)
             return status_fail(SIMT_ERR_RUNTIME,
@@ -43,17 +40,34 @@ static simt_status pool_shape(const array *x, const pool_options *o, const char 
                                "pad should be at most half of effective kernel size, but got "
                                "pad=%lld, kernel_size=%lld",
                                (long long)o->padding[i], (long long)o->kernel[i]);
-        shape[2 + i] = pooled(x->shape[2 + i], o->kernel[i], o->stride[i], o->padding[i],
-                              o->dilation[i], o->ceil_mode);
+        shape[2 + i] = pooled(x[2 + i], o->kernel[i], o->stride[i], o->padding[i], o->dilation[i],
+                              o->ceil_mode);
         if (shape[2 + i] < 1)
             return status_fail(
                 SIMT_ERR_RUNTIME,
                 "Given input size: (%lldx%lldx%lld). Calculated output size: (%lldx%lldx%lld). "
                 "Output size is too small",
-                (long long)x->shape[1], (long long)x->shape[2], (long long)x->shape[3],
-                (long long)x->shape[1], (long long)shape[2], (long long)(i ? shape[3] : 0));
+                (long long)x[1], (long long)x[2], (long long)x[3], (long long)x[1],
+                (long long)shape[2], (long long)(i ? shape[3] : 0));
     }
     return SIMT_OK;
+}
+
+static simt_status check_forward(const array *x, const pool_options *o, const char *name,
+                                 int64_t shape[4]) {
+    if (x->ndim != 4)
+        return status_fail(SIMT_ERR_RUNTIME, "%s: expected a 4D tensor, got %dD", name, x->ndim);
+    return pool_shape(x->shape, o, shape);
+}
+
+/* What was pooled may have been replaced since. */
+static simt_status check_backward(const array *grad, const int64_t x_shape[4],
+                                  const pool_options *o, const char *name) {
+    int64_t shape[4];
+    SIMT_TRY(pool_shape(x_shape, o, shape));
+    if (array_same_shape(grad, shape, 4)) return SIMT_OK;
+    return status_fail(SIMT_ERR_RUNTIME, "%s: the gradient has not the shape of what was pooled",
+                       name);
 }
 
 static simt_status pool_node(array_op op, array *a, array *b, dtype dt, dtype out_dt,
@@ -84,7 +98,7 @@ simt_status array_max_pool2d(array *x, const pool_options *o, array **out, array
     dtype dt;
     int64_t shape[4];
     SIMT_TRY(image_compute_dtype(x, "max_pool2d", &dt));
-    SIMT_TRY(pool_shape(x, o, "max_pool2d", shape));
+    SIMT_TRY(check_forward(x, o, "max_pool2d", shape));
     if (x->shape[2] * x->shape[3] > INT32_MAX)
         return status_fail(SIMT_ERR_VALUE, "max_pool2d: a plane above 2147483647 pixels");
     array *made = NULL;
@@ -100,9 +114,10 @@ simt_status array_max_pool2d_back(array *grad, array *positions, const int64_t x
                                   const pool_options *o, array **out) {
     dtype dt;
     SIMT_TRY(image_compute_dtype(grad, "max_pool2d_backward", &dt));
-    if (!array_same_shape(grad, positions->shape, positions->ndim) || grad->ndim != 4)
+    if (!array_same_shape(grad, positions->shape, positions->ndim))
         return status_fail(SIMT_ERR_RUNTIME,
                            "max_pool2d_backward: gradient and positions differ in shape");
+    SIMT_TRY(check_backward(grad, x_shape, o, "max_pool2d_backward"));
     array *made = NULL;
     simt_status status = pool_node(OP_MAX_POOL2D_BACK, grad, positions, dt, dt, x_shape, o, &made);
     return image_result(status, made, grad->dt, out);
@@ -112,7 +127,7 @@ simt_status array_avg_pool2d(array *x, const pool_options *o, array **out) {
     dtype dt;
     int64_t shape[4];
     SIMT_TRY(image_compute_dtype(x, "avg_pool2d", &dt));
-    SIMT_TRY(pool_shape(x, o, "avg_pool2d", shape));
+    SIMT_TRY(check_forward(x, o, "avg_pool2d", shape));
     array *made = NULL;
     simt_status status = pool_node(OP_AVG_POOL2D, x, NULL, dt, dt, shape, o, &made);
     return image_result(status, made, x->dt, out);
@@ -122,8 +137,7 @@ simt_status array_avg_pool2d_back(array *grad, const int64_t x_shape[4], const p
                                   array **out) {
     dtype dt;
     SIMT_TRY(image_compute_dtype(grad, "avg_pool2d_backward", &dt));
-    if (grad->ndim != 4)
-        return status_fail(SIMT_ERR_RUNTIME, "avg_pool2d_backward: expected a 4D gradient");
+    SIMT_TRY(check_backward(grad, x_shape, o, "avg_pool2d_backward"));
     array *made = NULL;
     simt_status status = pool_node(OP_AVG_POOL2D_BACK, grad, NULL, dt, dt, x_shape, o, &made);
     return image_result(status, made, grad->dt, out);

@@ -5,8 +5,14 @@
 #include <string.h>
 
 #define METHOD(name)                                                                        \
+    static PyObject *body_##name(PyObject *self, PyObject *const *args, Py_ssize_t nargs,   \
+                                 PyObject *kwnames);                                        \
     static PyObject *method_##name(PyObject *self, PyObject *const *args, Py_ssize_t nargs, \
-                                   PyObject *kwnames)
+                                   PyObject *kwnames) {                                     \
+        return IN_SECTION(body_##name(self, args, nargs, kwnames));                         \
+    }                                                                                       \
+    static PyObject *body_##name(PyObject *self, PyObject *const *args, Py_ssize_t nargs,   \
+                                 PyObject *kwnames)
 #define SELF (((pyarray *)self)->a)
 /* The arguments in `values`, by the names given. */
 #define PARSE(function, npositional, nrequired, ...)                                               \
@@ -218,7 +224,8 @@ METHOD(set) {
     return Py_NewRef(Py_None);
 }
 
-static PyObject *method_tolist(PyObject *self, PyObject *unused) { return binding_tolist(SELF); }
+static PyObject *tolist(PyObject *self, PyObject *unused) { return binding_tolist(SELF); }
+SECTION_FUNCTION(method_tolist, tolist)
 
 METHOD(item) {
     array *a = SELF, *one = NULL;
@@ -365,7 +372,7 @@ METHOD(take) {
     return ok ? binding_into_out(made, values[2]) : NULL;
 }
 
-static PyObject *method_nonzero(PyObject *self, PyObject *unused) {
+static PyObject *nonzero(PyObject *self, PyObject *unused) {
     array *a = SELF, *found[ARRAY_MAX_NDIM];
     if (a->ndim == 0) {
         PyErr_SetString(PyExc_ValueError, "Calling nonzero on 0d arrays is not allowed. Use "
@@ -385,6 +392,7 @@ static PyObject *method_nonzero(PyObject *self, PyObject *unused) {
     }
     return tuple;
 }
+SECTION_FUNCTION(method_nonzero, nonzero)
 
 METHOD(dot) {
     PARSE("dot", 2, 1, "b", "out")
@@ -402,8 +410,7 @@ METHOD(dot) {
     return ok ? binding_into_out(made, values[1]) : NULL;
 }
 
-static PyObject *method_dlpack(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
-                               PyObject *kwnames) {
+METHOD(dlpack) {
     PARSE("__dlpack__", 0, 0, "stream", "max_version", "dl_device", "copy")
     return binding_to_dlpack(SELF, false, values[1], values[2], values[3]);
 }
@@ -412,10 +419,11 @@ static PyObject *method_dlpack_device(PyObject *self, PyObject *unused) {
     return Py_BuildValue("(ii)", 1, 0);
 }
 
-static PyObject *method_deepcopy(PyObject *self, PyObject *memo) {
+static PyObject *deepcopy(PyObject *self, PyObject *memo) {
     array *made = NULL;
     return wrap(array_copy(SELF, &made), &made);
 }
+SECTION_FUNCTION(method_deepcopy, deepcopy)
 
 #define FAST(name) \
     { #name, (PyCFunction)(void (*)(void))method_##name, METH_FASTCALL | METH_KEYWORDS, NULL }

@@ -165,9 +165,9 @@ static PyObject *nb_matrix_multiply(PyObject *x, PyObject *y) {
         !PyObject_TypeCheck(y, &binding_ndarray_type))
         return Py_NewRef(Py_NotImplemented);
     array *made;
-    if (!binding_ok(array_matmul(((pyarray *)x)->a, ((pyarray *)y)->a, FACE_NUMPY, &made)))
-        return NULL;
-    return binding_wrap(made);
+    simt_status status =
+        IN_SECTION(array_matmul(((pyarray *)x)->a, ((pyarray *)y)->a, FACE_NUMPY, &made));
+    return binding_ok(status) ? binding_wrap(made) : NULL;
 }
 
 static PyObject *richcompare(PyObject *x, PyObject *y, int how) {
@@ -194,7 +194,7 @@ static int nb_bool(PyObject *self) {
                         "a.any() or a.all()");
         return -1;
     }
-    if (!binding_ok(array_item(a, &s))) return -1;
+    if (!binding_ok(IN_SECTION(array_item(a, &s)))) return -1;
     return s.kind == 'F' ? s.f != 0 : s.i != 0;
 }
 
@@ -205,7 +205,7 @@ static PyObject *only_element(PyObject *self) {
         PyErr_SetString(PyExc_TypeError, "only length-1 arrays can be converted to Python scalars");
         return NULL;
     }
-    return binding_ok(array_item(a, &s)) ? binding_from_scalar(s) : NULL;
+    return binding_ok(IN_SECTION(array_item(a, &s))) ? binding_from_scalar(s) : NULL;
 }
 
 static PyObject *nb_int(PyObject *self) {
@@ -280,8 +280,8 @@ static Py_ssize_t mp_length(PyObject *self) {
 
 static PyObject *mp_subscript(PyObject *self, PyObject *key) {
     array *made;
-    return binding_get_item(((pyarray *)self)->a, key, FACE_NUMPY, &made) ? binding_wrap(made)
-                                                                          : NULL;
+    bool ok = IN_SECTION(binding_get_item(((pyarray *)self)->a, key, FACE_NUMPY, &made));
+    return ok ? binding_wrap(made) : NULL;
 }
 
 /* The right side of x[key] = value. */
@@ -302,17 +302,19 @@ static bool to_value(array *a, PyObject *key, PyObject *value, operand *out) {
     return false;
 }
 
-static int mp_ass_subscript(PyObject *self, PyObject *key, PyObject *value) {
+static int set_item(PyObject *self, PyObject *key, PyObject *value) {
     array *a = ((pyarray *)self)->a;
     operand right;
-    if (!value) {
-        PyErr_SetString(PyExc_ValueError, "cannot delete array elements");
-        return -1;
-    }
     if (!to_value(a, key, value, &right)) return -1;
     bool ok = binding_set_item(a, key, &right, FACE_NUMPY);
     binding_operand_done(&right);
     return ok ? 0 : -1;
+}
+
+static int mp_ass_subscript(PyObject *self, PyObject *key, PyObject *value) {
+    if (value) return IN_SECTION(set_item(self, key, value));
+    PyErr_SetString(PyExc_ValueError, "cannot delete array elements");
+    return -1;
 }
 
 static PyMappingMethods mapping_methods = {mp_length, mp_subscript, mp_ass_subscript};
@@ -326,7 +328,8 @@ static PyObject *sq_item(PyObject *self, Py_ssize_t i) {
     array_slice items[ARRAY_MAX_NDIM] = {{.kind = SLICE_INDEX, .start = i}};
     for (int d = 1; d < a->ndim; d++)
         items[d] = (array_slice){.kind = SLICE_RANGE, .stop = a->shape[d], .step = 1};
-    return binding_ok(array_slice_view(a, items, a->ndim, &made)) ? binding_wrap(made) : NULL;
+    simt_status status = IN_SECTION(array_slice_view(a, items, a->ndim, &made));
+    return binding_ok(status) ? binding_wrap(made) : NULL;
 }
 
 static int sq_contains(PyObject *self, PyObject *value) {
@@ -370,8 +373,8 @@ GETTER(dtype, binding_numpy_dtype(a->dt))
 
 static PyObject *get_transposed(PyObject *self, void *closure) {
     array *made;
-    return binding_ok(array_transpose(((pyarray *)self)->a, NULL, &made)) ? binding_wrap(made)
-                                                                          : NULL;
+    simt_status status = IN_SECTION(array_transpose(((pyarray *)self)->a, NULL, &made));
+    return binding_ok(status) ? binding_wrap(made) : NULL;
 }
 
 static int set_shape(PyObject *self, PyObject *value, void *closure) {
@@ -391,8 +394,10 @@ static int set_shape(PyObject *self, PyObject *value, void *closure) {
                         "a copy with the desired shape.");
         return -1;
     }
-    array_unref(p->a);
+    array *old = p->a;
     p->a = made;
+    IN_SECTION(
+        (section_retire(old, binding_drop_array), 0)); /* others may be in the middle of it */
     return 0;
 }
 

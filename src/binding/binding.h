@@ -12,6 +12,7 @@
 #include <Python.h>
 
 #include "array/array.h"
+#include "array/section.h"
 
 #if PY_VERSION_HEX < 0x030D0000 /* the public name is of Python 3.13 */
 #define Py_HashPointer _Py_HashPointer
@@ -27,11 +28,25 @@ typedef struct pyarray {
 extern PyTypeObject binding_array_type;   /* simt._core.Array */
 extern PyTypeObject binding_ndarray_type; /* simt._core.ndarray, the cupy face */
 
+/* The value of an expression that calls into array/ or grad/ with what Python objects hold. Every entry
+ * point from Python that may give up the GIL on the way runs inside one. */
+#define IN_SECTION(expression)                         \
+    ({                                                 \
+        unsigned section_ = section_begin();           \
+        __typeof__(expression) result_ = (expression); \
+        section_end(section_);                         \
+        result_;                                       \
+    })
+/* A function for METH_NOARGS or METH_O around `body`. */
+#define SECTION_FUNCTION(name, body) \
+    static PyObject *name(PyObject *self, PyObject *o) { return IN_SECTION(body(self, o)); }
+
 static inline bool binding_is_array(PyObject *o) {
     return PyObject_TypeCheck(o, &binding_array_type);
 }
 /* Frees what a pyarray holds; the end of every subclass's tp_dealloc (before tp_free). */
 void binding_array_clear(pyarray *self);
+static inline void binding_drop_array(void *a) { array_unref((array *)a); } /* for section_retire */
 /* A cupy ndarray around `a` (takes the reference; also on failure). NULL a: exception is set already. */
 PyObject *binding_wrap(array *a);
 

@@ -275,7 +275,7 @@ int kernel_device_share(PyObject *o, device_array **out) {
                             "gradients aren't required, use tensor.detach()");
             return -1;
         }
-        return (*out = share_array(((pyarray *)o)->a)) ? 1 : -1;
+        return (*out = IN_SECTION(share_array(((pyarray *)o)->a))) ? 1 : -1;
     }
     binding_interface i = device_description();
     PyObject *dict;

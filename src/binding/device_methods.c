@@ -139,7 +139,7 @@ static PyObject *copy_to_host(PyObject *self, PyObject *const *args, Py_ssize_t 
 static PyObject *as_host(PyObject *o) {
     if (kernel_is_device_array(o)) return kernel_host_view(self_of(o));
     if (binding_is_array(o)) {
-        PyObject *buffer = binding_export_buffer(((pyarray *)o)->a, false);
+        PyObject *buffer = IN_SECTION(binding_export_buffer(((pyarray *)o)->a, false));
         if (!buffer) return NULL;
         PyObject *numpy = PyImport_ImportModule("numpy");
         PyObject *host = numpy ? PyObject_CallMethod(numpy, "asarray", "O", buffer) : NULL;

@@ -384,7 +384,8 @@ static PyObject *export_buffer(PyObject *module, PyObject *const *args, Py_ssize
         return NULL;
     }
     int writable = nargs > 1 ? PyObject_IsTrue(args[1]) : 1;
-    return writable < 0 ? NULL : binding_export_buffer(((pyarray *)args[0])->a, writable);
+    if (writable < 0) return NULL;
+    return IN_SECTION(binding_export_buffer(((pyarray *)args[0])->a, writable));
 }
 
 static PyObject *from_dlpack(PyObject *module, PyObject *o) {

@@ -5,9 +5,15 @@
 
 #include <string.h>
 
-#define FUNCTION(name)                                                               \
-    static PyObject *name(PyObject *module, PyObject *const *args, Py_ssize_t nargs, \
-                          PyObject *kwnames)
+#define FUNCTION(name)                                                                      \
+    static PyObject *body_##name(PyObject *module, PyObject *const *args, Py_ssize_t nargs, \
+                                 PyObject *kwnames);                                        \
+    static PyObject *name(PyObject *module, PyObject *const *args, Py_ssize_t nargs,        \
+                          PyObject *kwnames) {                                              \
+        return IN_SECTION(body_##name(module, args, nargs, kwnames));                       \
+    }                                                                                       \
+    static PyObject *body_##name(PyObject *module, PyObject *const *args, Py_ssize_t nargs, \
+                                 PyObject *kwnames)
 #define FAST(name, function) \
     { name, (PyCFunction)(void (*)(void))function, METH_FASTCALL | METH_KEYWORDS, NULL }
 #define PARSE(function, npositional, nrequired, ...)                                               \
@@ -523,7 +529,7 @@ static array *any_array(PyObject *o) {
     return NULL;
 }
 
-static PyObject *evaluate(PyObject *module, PyObject *o) {
+static PyObject *evaluate_body(PyObject *module, PyObject *o) {
     if (o == Py_None) {
         if (!binding_start() || !binding_ok(array_evaluate_all())) return NULL;
         return Py_NewRef(Py_None);
@@ -532,6 +538,7 @@ static PyObject *evaluate(PyObject *module, PyObject *o) {
     if (!a || !binding_ok(array_evaluate(a))) return NULL;
     return Py_NewRef(o);
 }
+SECTION_FUNCTION(evaluate, evaluate_body)
 
 static PyObject *stats(PyObject *module, PyObject *unused) {
     array_stats s = {0};

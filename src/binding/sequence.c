@@ -256,8 +256,10 @@ static bool fill(filling *f, PyObject *o, int depth) {
 bool binding_to_array(PyObject *o, bool has_dtype, dtype dt, graph_face face, dtype default_float,
                       array **out) {
     if (binding_is_array(o)) {
-        array *a = ((pyarray *)o)->a;
-        return binding_ok(has_dtype ? array_astype(a, dt, out) : array_copy(a, out));
+        array *a = array_ref(((pyarray *)o)->a); /* a tensor's may be replaced meanwhile */
+        bool ok = binding_ok(has_dtype ? array_astype(a, dt, out) : array_copy(a, out));
+        array_unref(a);
+        return ok;
     }
     if (!is_sequence(o)) {
         int done = binding_copy_memory(o, has_dtype, dt, out);

@@ -31,15 +31,17 @@ static int tensor_traverse(PyObject *o, visitproc visit, void *arg) {
     return stop || !fn || fn->refs != 1 ? stop : node_visit(fn, visit, arg);
 }
 
-static int tensor_clear_refs(PyObject *o) {
-    pytensor *self = (pytensor *)o;
-    Py_CLEAR(self->dict);
-    tensor *t = self->t;
-    if (!t || t->refs != 1) return 0;
+static void clear_hooks(tensor *t) {
     while (t->hooks.n) tensor_remove_hook(t, t->hooks.list[0].id);
     if (t->fn && t->fn->refs == 1) /* contexts are cleared themselves */
         for (grad_watch *w = t->fn->watches; w; w = w->next)
             while (w->hooks.n) tensor_remove_hook(t, w->hooks.list[0].id);
+}
+
+static int tensor_clear_refs(PyObject *o) {
+    pytensor *self = (pytensor *)o;
+    Py_CLEAR(self->dict);
+    if (self->t && self->t->refs == 1) IN_SECTION((clear_hooks(self->t), 0));
     return 0;
 }
 
@@ -47,12 +49,10 @@ static void tensor_dealloc(PyObject *o) {
     pytensor *self = (pytensor *)o;
     PyTypeObject *type = Py_TYPE(o);
     PyObject_GC_UnTrack(o);
+    if (self->t && self->t->object == self) self->t->object = NULL; /* before any code can run */
     binding_array_clear(&self->base);
     Py_CLEAR(self->dict);
-    if (self->t) {
-        self->t->object = NULL;
-        tensor_unref(self->t);
-    }
+    tensor_unref(self->t);
     type->tp_free(o); /* subclasses: subtype_dealloc drops the type */
 }
 
@@ -64,13 +64,14 @@ static PyObject *wrap_as(PyTypeObject *type, tensor *t) { /* takes t */
     }
     self->base.a = array_ref(t->a);
     self->t = t;
-    t->object = self;
+    if (!t->object || Py_REFCNT((PyObject *)t->object) == 0) t->object = self;
     return (PyObject *)self;
 }
 
+/* An object that is on its way out (its weak references are told, say) is none any more. */
 PyObject *tensor_wrap(tensor *t) {
     if (!t) return NULL;
-    if (!t->object) return wrap_as(tensor_class, t);
+    if (!t->object || Py_REFCNT((PyObject *)t->object) == 0) return wrap_as(tensor_class, t);
     PyObject *o = Py_NewRef((PyObject *)t->object);
     tensor_unref(t);
     return o;
@@ -83,10 +84,10 @@ PyObject *tensor_wrap_array(array *a) {
 
 void tensor_set_array(PyObject *o, array *a) {
     pytensor *self = (pytensor *)o;
-    array_unref(self->base.a);
-    array_unref(self->t->a);
+    array *const old[2] = {self->base.a, self->t->a};
     self->t->a = a;
     self->base.a = array_ref(a);
+    for (int i = 0; i < 2; i++) section_retire(old[i], binding_drop_array);
 }
 
 /* Tensor(2, 3), Tensor([1, 2]): float32, as PyTorch's legacy constructor. */
@@ -176,8 +177,7 @@ static PyObject *permuted(PyObject *o, bool last_two, const char *name) {
         axes[ndim - 1] = ndim - 2;
         axes[ndim - 2] = ndim - 1;
     }
-    return tensor_result(
-        grad_permute(t, axes, ndim == 2 ? "PermuteBackward0" : "PermuteBackward0", &out), out);
+    return tensor_result(IN_SECTION(grad_permute(t, axes, "PermuteBackward0", &out)), out);
 }
 static PyObject *get_T(PyObject *o, void *unused) { return permuted(o, false, "T"); }
 static PyObject *get_mT(PyObject *o, void *unused) { return permuted(o, true, "mT"); }
@@ -201,7 +201,7 @@ static PyGetSetDef own_getset[] = {{"shape", get_shape},
 
 /* ---- operators ---- */
 
-static PyObject *operate(array_op op, PyObject *x, PyObject *y) {
+static PyObject *operate_on(array_op op, PyObject *x, PyObject *y) {
     tensor_value a, b;
     int done = tensor_to_operand(x, &a);
     if (done > 0) {
@@ -217,8 +217,11 @@ static PyObject *operate(array_op op, PyObject *x, PyObject *y) {
     tensor_operand_done(&b);
     return tensor_result(s, out);
 }
+static inline PyObject *operate(array_op op, PyObject *x, PyObject *y) {
+    return IN_SECTION(operate_on(op, x, y));
+}
 
-static PyObject *operate_inplace(array_op op, PyObject *x, PyObject *y) {
+static PyObject *write_into(array_op op, PyObject *x, PyObject *y) {
     tensor_value b;
     int done = tensor_to_operand(y, &b);
     if (done < 0) return NULL;
@@ -227,6 +230,9 @@ static PyObject *operate_inplace(array_op op, PyObject *x, PyObject *y) {
     simt_status s = grad_elementwise_inplace(op, in, 2, NULL);
     tensor_operand_done(&b);
     return tensor_same(s, x);
+}
+static inline PyObject *operate_inplace(array_op op, PyObject *x, PyObject *y) {
+    return IN_SECTION(write_into(op, x, y));
 }
 
 #define BINARY(name, op)                                                                    \
@@ -257,12 +263,12 @@ static PyObject *nb_inplace_power(PyObject *x, PyObject *y, PyObject *modulo) {
 static PyObject *nb_matmul(PyObject *x, PyObject *y) {
     if (!tensor_check(x) || !tensor_check(y)) Py_RETURN_NOTIMPLEMENTED;
     tensor *out = NULL;
-    return tensor_result(grad_matmul(tensor_of(x), tensor_of(y), &out), out);
+    return tensor_result(IN_SECTION(grad_matmul(tensor_of(x), tensor_of(y), &out)), out);
 }
 
 static PyObject *nb_unary(array_op op, PyObject *x) {
     tensor *out = NULL;
-    return tensor_result(grad_unary(op, tensor_of(x), &out), out);
+    return tensor_result(IN_SECTION(grad_unary(op, tensor_of(x), &out)), out);
 }
 static PyObject *nb_negative(PyObject *x) { return nb_unary(OP_NEGATIVE, x); }
 static PyObject *nb_positive(PyObject *x) { return nb_unary(OP_POSITIVE, x); }
@@ -276,7 +282,7 @@ static PyObject *nb_invert(PyObject *x) {
 
 static bool one_item(PyObject *o, scalar *s) {
     array *a = tensor_of(o)->a;
-    if (a->size == 1) return binding_ok(array_item(a, s));
+    if (a->size == 1) return binding_ok(IN_SECTION(array_item(a, s)));
     PyErr_SetString(PyExc_ValueError,
                     "only one element tensors can be converted to Python scalars");
     return false;
@@ -291,7 +297,7 @@ static int nb_bool(PyObject *o) {
                                 : "Boolean value of Tensor with no values is ambiguous");
         return -1;
     }
-    if (!binding_ok(array_item(a, &s))) return -1;
+    if (!binding_ok(IN_SECTION(array_item(a, &s)))) return -1;
     return s.kind == 'F' ? s.f != 0 : s.i != 0;
 }
 static PyObject *nb_float(PyObject *o) {
@@ -381,7 +387,7 @@ static PyObject *item_at(PyObject *o, Py_ssize_t i) { /* for iteration: IndexErr
         return NULL;
     }
     array_slice item = {.kind = SLICE_INDEX, .start = i};
-    return tensor_result(grad_slice(t, &item, 1, "SelectBackward0", &out), out);
+    return tensor_result(IN_SECTION(grad_slice(t, &item, 1, "SelectBackward0", &out)), out);
 }
 
 static PyObject *iterate(PyObject *o) {
@@ -390,7 +396,7 @@ static PyObject *iterate(PyObject *o) {
     return NULL;
 }
 
-static int contains(PyObject *o, PyObject *value) {
+static int find_equal(PyObject *o, PyObject *value) {
     PyObject *hits = operate(OP_EQUAL, o, value);
     if (!hits || hits == Py_NotImplemented) {
         Py_XDECREF(hits);
@@ -409,10 +415,18 @@ static int contains(PyObject *o, PyObject *value) {
     if (s == SIMT_OK) tensor_unref(any);
     return binding_ok(s) ? truth.i != 0 : -1;
 }
+static int contains(PyObject *o, PyObject *value) { return IN_SECTION(find_equal(o, value)); }
+
+static PyObject *subscript(PyObject *o, PyObject *key) {
+    return IN_SECTION(tensor_get_item(o, key));
+}
+static int set_subscript(PyObject *o, PyObject *key, PyObject *value) {
+    return IN_SECTION(tensor_set_item(o, key, value));
+}
 
 static PySequenceMethods sequence_methods = {.sq_item = item_at, .sq_contains = contains};
 static PyMappingMethods mapping_methods = {
-    .mp_length = length, .mp_subscript = tensor_get_item, .mp_ass_subscript = tensor_set_item};
+    .mp_length = length, .mp_subscript = subscript, .mp_ass_subscript = set_subscript};
 
 /* ---- printing: python/simt/torch/_tensor_str.py ---- */
 

@@ -104,17 +104,19 @@ bool binding_add_torch(PyObject *core);
 #define TENSOR_SIGNATURE(name, required, positional, ...)          \
     static const char *const names_##name[] = {__VA_ARGS__, NULL}; \
     static const tensor_signature signature_##name = {#name, required, positional, names_##name};
-#define TENSOR_METHOD(name, impl)                                                        \
-    static PyObject *method_##name(PyObject *self, PyObject *const *args, Py_ssize_t n,  \
-                                   PyObject *kwnames) {                                  \
-        PyObject *v[TENSOR_MAX_ARGS] = {self};                                           \
-        return tensor_parse(&signature_##name, 1, args, n, kwnames, v) ? impl(v) : NULL; \
+#define TENSOR_METHOD(name, impl)                                                       \
+    static PyObject *method_##name(PyObject *self, PyObject *const *args, Py_ssize_t n, \
+                                   PyObject *kwnames) {                                 \
+        PyObject *v[TENSOR_MAX_ARGS] = {self};                                          \
+        if (!tensor_parse(&signature_##name, 1, args, n, kwnames, v)) return NULL;      \
+        return IN_SECTION(impl(v));                                                     \
     }
 #define TENSOR_FUNCTION(name, impl)                                                         \
     static PyObject *function_##name(PyObject *module, PyObject *const *args, Py_ssize_t n, \
                                      PyObject *kwnames) {                                   \
         PyObject *v[TENSOR_MAX_ARGS] = {NULL};                                              \
-        return tensor_parse(&signature_##name, 0, args, n, kwnames, v) ? impl(v) : NULL;    \
+        if (!tensor_parse(&signature_##name, 0, args, n, kwnames, v)) return NULL;          \
+        return IN_SECTION(impl(v));                                                         \
     }
 /* name(input, ...), as a method and as a function */
 #define TENSOR_OP(name, impl, required, positional, ...)      \

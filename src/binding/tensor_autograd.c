@@ -7,7 +7,7 @@
 
 static PyObject *get_requires_grad(PyObject *o, void *unused) {
     grad_node *fn;
-    if (!binding_ok(tensor_get_fn(tensor_of(o), &fn))) return NULL;
+    if (!binding_ok(IN_SECTION(tensor_get_fn(tensor_of(o), &fn)))) return NULL;
     return PyBool_FromLong(tensor_of(o)->requires_grad);
 }
 static int set_requires_grad(PyObject *o, PyObject *value, void *unused) {
@@ -17,7 +17,8 @@ static int set_requires_grad(PyObject *o, PyObject *value, void *unused) {
 }
 static PyObject *get_is_leaf(PyObject *o, void *unused) {
     grad_node *fn;
-    return binding_ok(tensor_get_fn(tensor_of(o), &fn)) ? PyBool_FromLong(!fn) : NULL;
+    if (!binding_ok(IN_SECTION(tensor_get_fn(tensor_of(o), &fn)))) return NULL;
+    return PyBool_FromLong(!fn);
 }
 static PyObject *get_grad(PyObject *o, void *unused) {
     tensor *g = tensor_of(o)->grad;
@@ -60,25 +61,27 @@ static int set_grad(PyObject *o, PyObject *value, void *unused) {
         }
         tensor_ref(g);
     }
-    tensor *old = t->grad;
-    t->grad = g;
-    tensor_unref(old);
+    IN_SECTION((tensor_set_grad(t, g), 0));
     return 0;
 }
 /* Writes through .data are not seen by the version counter of the tensor, as in PyTorch. */
 static PyObject *get_data(PyObject *o, void *unused) {
     array *a = NULL;
-    return binding_ok(array_alias(tensor_of(o)->a, true, &a)) ? tensor_wrap_array(a) : NULL;
+    simt_status s = IN_SECTION(array_alias(tensor_of(o)->a, true, &a));
+    return binding_ok(s) ? tensor_wrap_array(a) : NULL;
+}
+static int replace_data(PyObject *o, PyObject *value) {
+    array *a = NULL;
+    if (!binding_ok(array_alias(tensor_of(value)->a, tensor_of(o)->a->hidden, &a))) return -1;
+    tensor_set_array(o, a);
+    return 0;
 }
 static int set_data(PyObject *o, PyObject *value, void *unused) {
     if (!value || !tensor_check(value)) {
         PyErr_SetString(PyExc_TypeError, "Variable data has to be a tensor");
         return -1;
     }
-    array *a = NULL;
-    if (!binding_ok(array_alias(tensor_of(value)->a, tensor_of(o)->a->hidden, &a))) return -1;
-    tensor_set_array(o, a);
-    return 0;
+    return IN_SECTION(replace_data(o, value));
 }
 static PyObject *get_version(PyObject *o, void *unused) {
     return PyLong_FromUnsignedLong(*array_version(tensor_of(o)->a));
@@ -109,14 +112,18 @@ static void node_dealloc(PyObject *o) {
 }
 
 static PyObject *wrap_node(grad_node *n) { /* borrowed n */
-    PyObject *type = PyDict_GetItemString(node_types, n->name);
+    PyObject *type = Py_XNewRef(PyDict_GetItemString(node_types, n->name));
+    grad_node_ref(n); /* making types and objects may run anything */
     if (!type) {
         type = PyObject_CallFunction((PyObject *)&PyType_Type, "s(O){}", n->name, &node_type);
-        if (!type || PyDict_SetItemString(node_types, n->name, type) < 0) return NULL;
-        Py_DECREF(type);
+        if (type && PyDict_SetItemString(node_types, n->name, type) < 0) Py_CLEAR(type);
     }
-    pynode *o = (pynode *)((PyTypeObject *)type)->tp_alloc((PyTypeObject *)type, 0);
-    if (o) o->n = grad_node_ref(n);
+    pynode *o = type ? (pynode *)((PyTypeObject *)type)->tp_alloc((PyTypeObject *)type, 0) : NULL;
+    Py_XDECREF(type);
+    if (o)
+        o->n = n;
+    else
+        grad_node_unref(n);
     return (PyObject *)o;
 }
 static PyObject *node_repr(PyObject *o) {
@@ -166,12 +173,13 @@ static PyTypeObject node_type = {
     .tp_getset = node_getset,
 };
 
-static PyObject *get_grad_fn(PyObject *o, void *unused) {
+static PyObject *find_grad_fn(PyObject *o) {
     grad_node *fn;
     if (!binding_ok(tensor_get_fn(tensor_of(o), &fn))) return NULL;
     if (!fn) Py_RETURN_NONE;
     return wrap_node(fn);
 }
+static PyObject *get_grad_fn(PyObject *o, void *unused) { return IN_SECTION(find_grad_fn(o)); }
 
 PyGetSetDef tensor_autograd_getset[] = {{"requires_grad", get_requires_grad, set_requires_grad},
                                         {"is_leaf", get_is_leaf},
@@ -194,13 +202,14 @@ static PyObject *op_backward(PyObject **v) { /* gradient, retain_graph, create_g
     if (!tensor_bool_arg(v[3], false, &create) || !tensor_bool_arg(v[2], create, &retain))
         return NULL;
     tensor *inputs[64];
+    PyObject *list = NULL; /* keeps the inputs: the caller's list may change meanwhile */
     grad_request r = {.roots = &root,
                       .seeds = &seed,
                       .nroots = 1,
                       .retain_graph = retain,
                       .create_graph = create};
     if (v[4] && v[4] != Py_None) {
-        PyObject *list = tensor_check(v[4]) ? PyTuple_Pack(1, v[4]) : PySequence_Tuple(v[4]);
+        list = tensor_check(v[4]) ? PyTuple_Pack(1, v[4]) : PySequence_Tuple(v[4]);
         if (!list) return NULL;
         Py_ssize_t n = PyTuple_GET_SIZE(list);
         bool ok = n > 0 && n <= 64;
@@ -210,8 +219,10 @@ static PyObject *op_backward(PyObject **v) { /* gradient, retain_graph, create_g
         for (Py_ssize_t i = 0; ok && i < n; i++)
             ok = (inputs[i] = tensor_arg(PyTuple_GET_ITEM(list, i), "backward", "inputs", 4)) !=
                  NULL;
-        Py_DECREF(list); /* the caller's sequence keeps the tensors */
-        if (!ok) return NULL;
+        if (!ok) {
+            Py_DECREF(list);
+            return NULL;
+        }
         r.inputs = inputs;
         r.ninputs = (int)n;
         r.accumulate_inputs = true;
@@ -219,6 +230,7 @@ static PyObject *op_backward(PyObject **v) { /* gradient, retain_graph, create_g
     tensor_ref(root);
     bool ok = binding_ok(grad_backward(&r));
     tensor_unref(root);
+    Py_XDECREF(list);
     if (!ok) return NULL;
     Py_RETURN_NONE;
 }
@@ -241,7 +253,7 @@ static tensor **tensor_list(PyObject *tuple, bool none, const char *name) { /* P
 
 /* _grad(outputs, inputs or None, grad_outputs, retain_graph, create_graph, allow_unused): tuples.
  * inputs None: backward of several roots. */
-static PyObject *autograd_grad(PyObject *module, PyObject *args) {
+static PyObject *autograd_grad_body(PyObject *module, PyObject *args) {
     PyObject *outputs, *inputs, *seeds;
     int retain, create, unused;
     if (!PyArg_ParseTuple(args, "O!OO!ppp:_grad", &PyTuple_Type, &outputs, &inputs, &PyTuple_Type,
@@ -282,6 +294,7 @@ static PyObject *autograd_grad(PyObject *module, PyObject *args) {
     PyMem_Free(results);
     return r;
 }
+SECTION_FUNCTION(autograd_grad, autograd_grad_body)
 
 static PyObject *op_detach(PyObject **v) {
     SELF(v, "detach");
@@ -289,18 +302,16 @@ static PyObject *op_detach(PyObject **v) {
     return tensor_result(tensor_detach(self, &out), out);
 }
 TENSOR_OP(detach, op_detach, 1, 1, "input")
-static PyObject *method_detach_(PyObject *o, PyObject *unused) {
+static PyObject *method_detach_body(PyObject *o, PyObject *unused) {
     tensor *t = tensor_of(o);
     if (t->base) {
         PyErr_SetString(PyExc_RuntimeError, "Can't detach views in-place. Use detach() instead.");
         return NULL;
     }
-    grad_node *fn = t->fn;
-    t->fn = NULL;
-    t->requires_grad = false;
-    grad_node_unref(fn);
+    tensor_leave_graph(t);
     return Py_NewRef(o);
 }
+SECTION_FUNCTION(method_detach_, method_detach_body)
 static PyObject *op_requires_grad_(PyObject **v) {
     bool on;
     if (!tensor_bool_arg(v[1], true, &on)) return NULL;
@@ -308,24 +319,27 @@ static PyObject *op_requires_grad_(PyObject **v) {
 }
 TENSOR_SIGNATURE(requires_grad_, 1, 2, "input", "requires_grad")
 TENSOR_METHOD(requires_grad_, op_requires_grad_)
-static PyObject *method_retain_grad(PyObject *o, PyObject *unused) {
+static PyObject *method_retain_grad_body(PyObject *o, PyObject *unused) {
     if (!binding_ok(tensor_retain_grad(tensor_of(o)))) return NULL;
     Py_RETURN_NONE;
 }
+SECTION_FUNCTION(method_retain_grad, method_retain_grad_body)
 
 /* ---- hooks ---- */
 
-static PyObject *add_hook(PyObject *o, PyObject *callable) { /* returns the id */
+static PyObject *add_hook_body(PyObject *o, PyObject *callable) { /* returns the id */
     int64_t id;
     if (!binding_ok(tensor_add_hook(tensor_of(o), Py_NewRef(callable), &id))) return NULL;
     return PyLong_FromLongLong(id);
 }
-static PyObject *remove_hook(PyObject *o, PyObject *id) {
+SECTION_FUNCTION(add_hook, add_hook_body)
+static PyObject *remove_hook_body(PyObject *o, PyObject *id) {
     int64_t number;
     if (!binding_to_int64(id, &number)) return NULL;
     tensor_remove_hook(tensor_of(o), number);
     Py_RETURN_NONE;
 }
+SECTION_FUNCTION(remove_hook, remove_hook_body)
 
 static simt_status pending_error(void) { /* a Python exception is set; binding_raise leaves it */
     return status_fail(SIMT_ERR_RUNTIME, "a Python function of the tape failed");
@@ -388,7 +402,7 @@ static simt_status apply_function(grad_node *n, tensor *const *out, tensor **in)
 /* _make_node(name, callable, inputs, outputs, non_differentiable): outputs (fresh tensors) become
  * the
  * node's; name must stay alive: it is interned. */
-static PyObject *make_node(PyObject *module, PyObject *args) {
+static PyObject *make_node_body(PyObject *module, PyObject *args) {
     PyObject *name, *callable, *inputs, *outputs, *skip;
     if (!PyArg_ParseTuple(args, "UOO!O!O!:_make_node", &name, &callable, &PyTuple_Type, &inputs,
                           &PyTuple_Type, &outputs, &PyTuple_Type, &skip))
@@ -414,6 +428,7 @@ static PyObject *make_node(PyObject *module, PyObject *args) {
     grad_node_unref(n);
     Py_RETURN_TRUE;
 }
+SECTION_FUNCTION(make_node, make_node_body)
 
 /* ---- modes ---- */
 

@@ -149,13 +149,14 @@ static PyObject *from_bytes(PyObject *module, PyObject *args) {
     PyBuffer_Release(&data);
     return ok ? tensor_wrap_array(a) : NULL;
 }
-static PyObject *method__to_bytes(PyObject *o, PyObject *unused) {
+static PyObject *method__to_bytes_body(PyObject *o, PyObject *unused) {
     array *a = tensor_of(o)->a;
     PyObject *bytes =
         PyBytes_FromStringAndSize(NULL, (Py_ssize_t)(a->size * (int64_t)dtype_bytes(a->dt)));
     if (bytes && !binding_ok(array_copy_out(a, PyBytes_AS_STRING(bytes)))) Py_CLEAR(bytes);
     return bytes;
 }
+SECTION_FUNCTION(method__to_bytes, method__to_bytes_body)
 /* simt._core.tensor_from_idx(data, name, file=-1, bytes=0): of a file of `bytes` bytes, data may be the
  * beginning; the rest is read from the file descriptor */
 static PyObject *from_idx(PyObject *module, PyObject *args) {
@@ -479,10 +480,11 @@ static PyObject *function_is_floating_point(PyObject *module, PyObject *o) {
                                                           : NULL;
 }
 static PyObject *method_is_complex(PyObject *o, PyObject *unused) { Py_RETURN_FALSE; }
-static PyObject *method_data_ptr(PyObject *o, PyObject *unused) {
+static PyObject *method_data_ptr_body(PyObject *o, PyObject *unused) {
     array *a = tensor_of(o)->a;
     return binding_ok(array_expose(a)) ? PyLong_FromVoidPtr(array_data(a)) : NULL;
 }
+SECTION_FUNCTION(method_data_ptr, method_data_ptr_body)
 static PyObject *method_same_storage(PyObject *o, PyObject *other) {
     return PyBool_FromLong(tensor_check(other) &&
                            tensor_of(o)->a->store == tensor_of(other)->a->store);
@@ -490,7 +492,7 @@ static PyObject *method_same_storage(PyObject *o, PyObject *other) {
 
 /* ---- to Python and NumPy ---- */
 
-static PyObject *method_item(PyObject *o, PyObject *unused) {
+static PyObject *method_item_body(PyObject *o, PyObject *unused) {
     array *a = tensor_of(o)->a;
     scalar s;
     if (a->size != 1)
@@ -499,9 +501,11 @@ static PyObject *method_item(PyObject *o, PyObject *unused) {
                             (long long)a->size);
     return binding_ok(array_item(a, &s)) ? binding_from_scalar(s) : NULL;
 }
-static PyObject *method_tolist(PyObject *o, PyObject *unused) {
+SECTION_FUNCTION(method_item, method_item_body)
+static PyObject *method_tolist_body(PyObject *o, PyObject *unused) {
     return binding_tolist(tensor_of(o)->a);
 }
+SECTION_FUNCTION(method_tolist, method_tolist_body)
 
 static PyObject *share_with_numpy(array *a) {
     PyObject *numpy = PyImport_ImportModule("numpy");
@@ -566,7 +570,7 @@ PyObject *tensor_cast_object(PyObject *o, dtype dt, bool copy) {
     X(int, DT_I32) X(long, DT_I64) X(short, DT_I16) X(char, DT_I8) X(byte, DT_U8) X(bool, DT_BOOL)
 #define X(name, dt)                                                                                \
     static PyObject *cast_##name(PyObject *o, PyObject *const *args, Py_ssize_t n, PyObject *kw) { \
-        return tensor_cast_object(o, dt, false);                                                   \
+        return IN_SECTION(tensor_cast_object(o, dt, false));                                       \
     }
 CASTS(X)
 #undef X

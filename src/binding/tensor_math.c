@@ -61,11 +61,11 @@ simt_status tensor_binary(array_op op, const tensor_operand in[2], tensor **out)
 
 static PyObject *unary(array_op op, PyObject *o, const char *name) {
     tensor *t = tensor_arg(o, name, "input", 1), *out = NULL;
-    return t ? tensor_result(grad_unary(op, t, &out), out) : NULL;
+    return t ? tensor_result(IN_SECTION(grad_unary(op, t, &out)), out) : NULL;
 }
 static PyObject *unary_inplace(array_op op, PyObject *o) {
     tensor_operand in[1] = {{tensor_of(o)}};
-    return tensor_same(grad_elementwise_inplace(op, in, 1, NULL), o);
+    return tensor_same(IN_SECTION(grad_elementwise_inplace(op, in, 1, NULL)), o);
 }
 
 #define X(name, op)                                                                              \
@@ -516,10 +516,11 @@ static PyObject *op_fill_(PyObject **v) {
                             ndim);
     return fill(v[0], v[1]);
 }
-static PyObject *method_zero_(PyObject *self, PyObject *unused) {
+static PyObject *method_zero_body(PyObject *self, PyObject *unused) {
     tensor_operand zero = {NULL, {.kind = 'I'}};
     return tensor_same(grad_copy_into(tensor_of(self), &zero), self);
 }
+SECTION_FUNCTION(method_zero_, method_zero_body)
 static PyObject *op_copy_(PyObject **v) { return fill(v[0], v[1]); }
 TENSOR_SIGNATURE(fill_, 2, 2, "input", "value")
 TENSOR_METHOD(fill_, op_fill_)
@@ -551,7 +552,7 @@ TENSOR_FUNCTION(dropout, op_dropout)
 
 /* _elementwise(row, operands, scalars): any row of the table by its name; for tests of the
      * table. */
-static PyObject *elementwise(PyObject *module, PyObject *args) {
+static PyObject *elementwise_body(PyObject *module, PyObject *args) {
     const char *row;
     PyObject *operands, *numbers;
     if (!PyArg_ParseTuple(args, "sO!O!:_elementwise", &row, &PyTuple_Type, &operands, &PyTuple_Type,
@@ -581,6 +582,7 @@ static PyObject *elementwise(PyObject *module, PyObject *args) {
     for (int i = 0; i < 3; i++) tensor_operand_done(&values[i]);
     return r;
 }
+SECTION_FUNCTION(elementwise, elementwise_body)
 
 /* ---- tables ---- */
 

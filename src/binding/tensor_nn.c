@@ -235,11 +235,15 @@ TENSOR_FUNCTION(_mse_loss, op_mse_loss)
 
 typedef struct lists {
     tensor **list[5];
+    PyObject *items[5]; /* tuples that keep the tensors: the lists may change meanwhile */
     Py_ssize_t n;
 } lists;
 
 static void lists_free(lists *l) {
-    for (int i = 0; i < 5; i++) PyMem_Free(l->list[i]);
+    for (int i = 0; i < 5; i++) {
+        PyMem_Free(l->list[i]);
+        Py_XDECREF(l->items[i]);
+    }
 }
 
 /* Each argument is a list of n tensors (None allowed where `holes`). */
@@ -247,7 +251,8 @@ static bool lists_read(PyObject *const *objects, int count, bool holes, lists *l
     *l = (lists){.n = PyList_Check(objects[0]) ? PyList_GET_SIZE(objects[0]) : -1};
     for (int i = 0; i < count; i++) {
         if (objects[i] == Py_None) continue;
-        if (!PyList_Check(objects[i]) || PyList_GET_SIZE(objects[i]) != l->n) {
+        if (PyList_Check(objects[i]) && !(l->items[i] = PyList_AsTuple(objects[i]))) return false;
+        if (!l->items[i] || PyTuple_GET_SIZE(l->items[i]) != l->n) {
             PyErr_SetString(PyExc_TypeError,
                             "optimiser step: lists of tensors of one length are expected");
             return false;
@@ -255,7 +260,7 @@ static bool lists_read(PyObject *const *objects, int count, bool holes, lists *l
         l->list[i] = PyMem_Calloc((size_t)l->n + 1, sizeof **l->list);
         if (!l->list[i]) return PyErr_NoMemory(), false;
         for (Py_ssize_t k = 0; k < l->n; k++) {
-            PyObject *o = PyList_GET_ITEM(objects[i], k);
+            PyObject *o = PyTuple_GET_ITEM(l->items[i], k);
             if (o == Py_None && holes) continue;
             if (!(l->list[i][k] = tensor_arg(o, "step", "tensors", i + 1))) return false;
         }
@@ -265,7 +270,7 @@ static bool lists_read(PyObject *const *objects, int count, bool holes, lists *l
 
 /* _sgd(params, grads, buffers, lr, momentum, dampening, weight_decay, nesterov, maximize): fills
  * the holes (None) of buffers */
-static PyObject *sgd_step(PyObject *module, PyObject *args) {
+static PyObject *sgd_step_body(PyObject *module, PyObject *args) {
     PyObject *objects[3];
     optim_sgd o;
     int nesterov, maximize;
@@ -276,10 +281,13 @@ static PyObject *sgd_step(PyObject *module, PyObject *args) {
     o.maximize = maximize;
     lists l;
     bool ok = lists_read(objects, 3, true, &l);
-    for (Py_ssize_t i = 0; ok && i < l.n; i++) ok = l.list[0][i] && l.list[1][i];
+    for (Py_ssize_t i = 0; ok && i < l.n; i++) {
+        ok = l.list[0] && l.list[0][i] && l.list[1] && l.list[1][i];
+        if (!ok) PyErr_SetString(PyExc_TypeError, "optimiser step: a tensor is missing");
+    }
     if (ok) ok = binding_ok(grad_optim_sgd(l.list[0], l.list[1], l.list[2], (int)l.n, &o));
     for (Py_ssize_t i = 0; l.list[2] && i < l.n; i++) { /* buffers made now */
-        if (PyList_GET_ITEM(objects[2], i) != Py_None || !l.list[2][i]) continue;
+        if (PyTuple_GET_ITEM(l.items[2], i) != Py_None || !l.list[2][i]) continue;
         PyObject *made = tensor_wrap(l.list[2][i]);
         if (!made || PyList_SetItem(objects[2], i, made) < 0) ok = false;
     }
@@ -287,11 +295,12 @@ static PyObject *sgd_step(PyObject *module, PyObject *args) {
     if (!ok) return NULL;
     Py_RETURN_NONE;
 }
+SECTION_FUNCTION(sgd_step, sgd_step_body)
 
 /* _adam(params, grads, averages, squares, max_squares or None, steps (list of tensors), lr, beta1,
  * beta2, eps,
  * weight_decay, decoupled, maximize): counts the steps up */
-static PyObject *adam_step(PyObject *module, PyObject *args) {
+static PyObject *adam_step_body(PyObject *module, PyObject *args) {
     PyObject *objects[5], *steps;
     optim_adam o;
     int decoupled, maximize;
@@ -302,49 +311,53 @@ static PyObject *adam_step(PyObject *module, PyObject *args) {
     o.decoupled = decoupled;
     o.maximize = maximize;
     o.amsgrad = objects[4] != Py_None;
-    lists l;
-    bool ok = lists_read(objects, 5, false, &l) && PyList_GET_SIZE(steps) == l.n;
+    lists l = {.n = -1};
+    PyObject *counts = PyList_AsTuple(steps);
+    bool ok = counts && lists_read(objects, 5, false, &l) && PyTuple_GET_SIZE(counts) == l.n;
     double *numbers = ok ? PyMem_Calloc((size_t)l.n + 1, sizeof *numbers) : NULL;
     ok = ok && numbers;
     for (Py_ssize_t i = 0; ok && i < l.n; i++) {
-        numbers[i] = PyFloat_AsDouble(PyList_GET_ITEM(steps, i));
+        numbers[i] = PyFloat_AsDouble(PyTuple_GET_ITEM(counts, i));
         ok = !(numbers[i] == -1 && PyErr_Occurred());
     }
     if (ok)
         ok = binding_ok(grad_optim_adam(l.list[0], l.list[1], l.list[2], l.list[3], l.list[4],
                                         numbers, (int)l.n, &o));
     PyMem_Free(numbers);
+    Py_XDECREF(counts);
     lists_free(&l);
     if (!ok) return NULL;
     Py_RETURN_NONE;
 }
+SECTION_FUNCTION(adam_step, adam_step_body)
 
 /* _zero_grad(params, set_to_none) */
-static PyObject *zero_grad(PyObject *module, PyObject *args) {
+static bool clear_grad(tensor *t, bool to_none) {
+    tensor *g = t->grad;
+    if (!g) return true;
+    if (to_none) {
+        tensor_set_grad(t, NULL);
+        return true;
+    }
+    tensor_leave_graph(g);
+    tensor_operand zero = {NULL, {.kind = 'I'}};
+    return binding_ok(grad_copy_into(g, &zero));
+}
+
+static PyObject *zero_grad_body(PyObject *module, PyObject *args) {
     PyObject *params;
     int to_none;
     if (!PyArg_ParseTuple(args, "O!p:_zero_grad", &PyList_Type, &params, &to_none)) return NULL;
-    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(params); i++) {
-        tensor *t = tensor_arg(PyList_GET_ITEM(params, i), "zero_grad", "params", 1);
-        if (!t) return NULL;
-        tensor *g = t->grad;
-        if (!g) continue;
-        if (to_none) {
-            t->grad = NULL;
-            tensor_unref(g);
-            continue;
-        }
-        if (g->fn) { /* leaves the graph, then is cleared */
-            grad_node *fn = g->fn;
-            g->fn = NULL;
-            grad_node_unref(fn);
-        }
-        g->requires_grad = false;
-        tensor_operand zero = {NULL, {.kind = 'I'}};
-        if (!binding_ok(grad_copy_into(g, &zero))) return NULL;
+    PyObject *items = PyList_AsTuple(params);
+    bool ok = items != NULL;
+    for (Py_ssize_t i = 0; ok && i < PyTuple_GET_SIZE(items); i++) {
+        tensor *t = tensor_arg(PyTuple_GET_ITEM(items, i), "zero_grad", "params", 1);
+        ok = t && clear_grad(t, to_none);
     }
-    Py_RETURN_NONE;
+    Py_XDECREF(items);
+    return ok ? Py_NewRef(Py_None) : NULL;
 }
+SECTION_FUNCTION(zero_grad, zero_grad_body)
 
 PyMethodDef tensor_nn_methods[] = {{NULL}};
 PyMethodDef tensor_nn_functions[] = {FUNCTION_ENTRY(linear),

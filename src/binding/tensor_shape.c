@@ -3,7 +3,14 @@
 
 /* ---- sizes: f(2, 3) or f((2, 3)) ---- */
 
-static PyObject *method_view(PyObject *o, PyObject *const *args, Py_ssize_t n) {
+#define SIZES_METHOD(name)                                                             \
+    static PyObject *body_##name(PyObject *o, PyObject *const *args, Py_ssize_t n);    \
+    static PyObject *method_##name(PyObject *o, PyObject *const *args, Py_ssize_t n) { \
+        return IN_SECTION(body_##name(o, args, n));                                    \
+    }                                                                                  \
+    static PyObject *body_##name(PyObject *o, PyObject *const *args, Py_ssize_t n)
+
+SIZES_METHOD(view) {
     if (n == 1 && Py_IS_TYPE(args[0], &tensor_dtype_type)) {
         dtype dt;
         tensor *t = tensor_of(o);
@@ -26,7 +33,7 @@ static PyObject *method_view(PyObject *o, PyObject *const *args, Py_ssize_t n) {
     return tensor_result(grad_reshape(tensor_of(o), shape, ndim, true, &out), out);
 }
 
-static PyObject *method_reshape(PyObject *o, PyObject *const *args, Py_ssize_t n) {
+SIZES_METHOD(reshape) {
     int64_t shape[ARRAY_MAX_NDIM];
     int ndim;
     tensor *out = NULL;
@@ -45,12 +52,15 @@ static PyObject *op_reshape(PyObject **v) {
 TENSOR_SIGNATURE(reshape, 2, 2, "input", "shape")
 TENSOR_FUNCTION(reshape, op_reshape)
 
-static PyObject *like(PyObject *o, PyObject *other, bool view, bool expand) {
+static PyObject *form_like(PyObject *o, PyObject *other, bool view, bool expand) {
     tensor *t = tensor_arg(other, "view_as", "other", 1), *out = NULL;
     if (!t) return NULL;
     simt_status s = expand ? grad_expand(tensor_of(o), t->a->shape, t->a->ndim, &out)
                            : grad_reshape(tensor_of(o), t->a->shape, t->a->ndim, view, &out);
     return tensor_result(s, out);
+}
+static inline PyObject *like(PyObject *o, PyObject *other, bool view, bool expand) {
+    return IN_SECTION(form_like(o, other, view, expand));
 }
 static PyObject *method_view_as(PyObject *o, PyObject *other) {
     return like(o, other, true, false);
@@ -62,7 +72,7 @@ static PyObject *method_expand_as(PyObject *o, PyObject *other) {
     return like(o, other, false, true);
 }
 
-static PyObject *method_expand(PyObject *o, PyObject *const *args, Py_ssize_t n) {
+SIZES_METHOD(expand) {
     int64_t shape[ARRAY_MAX_NDIM];
     int ndim;
     tensor *out = NULL;
@@ -102,7 +112,7 @@ static PyObject *permute(tensor *t, const int64_t *dims, int n) {
     tensor *out = NULL;
     return tensor_result(grad_permute(t, axes, "PermuteBackward0", &out), out);
 }
-static PyObject *method_permute(PyObject *o, PyObject *const *args, Py_ssize_t n) {
+SIZES_METHOD(permute) {
     int64_t dims[ARRAY_MAX_NDIM];
     int ndim;
     return binding_args_to_shape(args, n, "dims", dims, &ndim) ? permute(tensor_of(o), dims, ndim)
@@ -359,18 +369,19 @@ TENSOR_OP(unbind, op_unbind, 1, 2, "input", "dim")
 /* ---- joining ---- */
 
 static PyObject *join(PyObject **v, bool stack, const char *name) {
-    PyObject *list = PySequence_Fast(v[0], "expected a list of Tensors");
+    PyObject *list = PySequence_Tuple(v[0]); /* a list may change meanwhile */
     if (!list) {
+        if (!PyErr_ExceptionMatches(PyExc_TypeError)) return NULL;
         PyErr_Format(PyExc_TypeError,
                      "%s(): argument 'tensors' (position 1) must be tuple of Tensors, not %s", name,
                      Py_TYPE(v[0])->tp_name);
         return NULL;
     }
-    Py_ssize_t n = PySequence_Fast_GET_SIZE(list), used = 0;
+    Py_ssize_t n = PyTuple_GET_SIZE(list), used = 0;
     tensor **ts = PyMem_Malloc(sizeof *ts * (size_t)(n + 1)), *out = NULL;
     bool ok = ts != NULL;
     for (Py_ssize_t i = 0; ok && i < n; i++) {
-        PyObject *o = PySequence_Fast_GET_ITEM(list, i);
+        PyObject *o = PyTuple_GET_ITEM(list, i);
         if (!tensor_check(o)) {
             PyErr_Format(PyExc_TypeError,
                          "expected Tensor as element %zd in argument 0, but got %s", i,
@@ -382,7 +393,7 @@ static PyObject *join(PyObject **v, bool stack, const char *name) {
         if (stack || n == 1 || !(t->a->ndim == 1 && t->a->size == 0))
             ts[used++] = t; /* cat skips old empties */
     }
-    if (ok && n && !used) ts[used++] = tensor_of(PySequence_Fast_GET_ITEM(list, 0));
+    if (ok && n && !used) ts[used++] = tensor_of(PyTuple_GET_ITEM(list, 0));
     if (ok && n == 0) {
         if (stack)
             PyErr_SetString(PyExc_RuntimeError, "stack expects a non-empty TensorList");
@@ -418,7 +429,7 @@ TENSOR_SIGNATURE(stack, 1, 2, "tensors", "dim")
 TENSOR_FUNCTION(stack, op_stack)
 
 /* repeat: expand along new axes, then one reshape */
-static PyObject *method_repeat(PyObject *o, PyObject *const *args, Py_ssize_t n) {
+SIZES_METHOD(repeat) {
     int64_t times[ARRAY_MAX_NDIM], lead[ARRAY_MAX_NDIM], wide[2 * ARRAY_MAX_NDIM],
         full[ARRAY_MAX_NDIM];
     int count;
@@ -514,7 +525,7 @@ op_narrow_flip(PyObject **v) { /* flip(dims): copied through a window of negativ
 }
 TENSOR_SIGNATURE(flip, 2, 2, "input", "dims")
 TENSOR_FUNCTION(flip, op_narrow_flip)
-static PyObject *method_flip(PyObject *o, PyObject *const *args, Py_ssize_t n) {
+SIZES_METHOD(flip) {
     PyObject *dims = n == 1 ? Py_NewRef(args[0]) : PyTuple_New(n);
     for (Py_ssize_t i = 0; n != 1 && dims && i < n; i++)
         PyTuple_SET_ITEM(dims, i, Py_NewRef(args[i]));

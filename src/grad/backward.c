@@ -10,33 +10,64 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Where a pass begins: the node that made the root and the number of its output then. */
+typedef struct start {
+    grad_node *node; /* owned; NULL: nothing leads there */
+    int output;
+} start;
+
 typedef struct engine {
-    grad_node **nodes; /* owned references; sorted by sequence, newest first */
+    grad_node **nodes; /* owned references; sorted: see comes_first */
     int n, capacity;
     tensor **pending; /* per node its nout slots, from first[slot] */
     int *first;
+    start *starts; /* per root */
     const grad_request *request;
 } engine;
 
-static uint32_t epoch;
+static uint32_t passes;
 
-static simt_status reach(engine *e, grad_node *n) {
-    if (n->visit == epoch) return SIMT_OK;
+static simt_status no_memory(void) {
+    return status_fail(SIMT_ERR_MEMORY, "no memory for the backward pass");
+}
+
+static simt_status reach(engine *e, grad_node *n, uint32_t pass) {
+    if (n->visit == pass) return SIMT_OK;
     if (e->n == e->capacity) {
         int capacity = e->capacity ? e->capacity * 2 : 64;
         grad_node **list = heap_resize(e->nodes, sizeof *list * (size_t)capacity);
-        if (!list) return status_fail(SIMT_ERR_MEMORY, "no memory for the backward pass");
+        if (!list) return no_memory();
         e->nodes = list;
         e->capacity = capacity;
     }
-    n->visit = epoch;
+    n->visit = pass;
     e->nodes[e->n++] = grad_node_ref(n);
     return SIMT_OK;
 }
 
-static int newest_first(const void *a, const void *b) {
-    uint64_t x = (*(grad_node *const *)a)->sequence, y = (*(grad_node *const *)b)->sequence;
-    return x < y ? 1 : x > y ? -1 : 0;
+/* Newest first; accumulators, whose numbers are equal, by their address. */
+static int comes_first(const grad_node *a, const grad_node *b) {
+    if (a->sequence != b->sequence) return a->sequence > b->sequence ? -1 : 1;
+    return a == b ? 0 : (uintptr_t)a < (uintptr_t)b ? -1 : 1;
+}
+static int compare_nodes(const void *a, const void *b) {
+    return comes_first(*(grad_node *const *)a, *(grad_node *const *)b);
+}
+
+/* The node's place. Its own note of it may be that of another pass by now: threads, and hooks that start a
+ * pass, share nodes. -1: the pass does not reach it. */
+static int place_of(const engine *e, const grad_node *n) {
+    if (n->slot < e->n && e->nodes[n->slot] == n) return n->slot;
+    int low = 0, high = e->n - 1;
+    while (low <= high) {
+        int middle = low + (high - low) / 2, order = comes_first(n, e->nodes[middle]);
+        if (order == 0) return middle;
+        if (order < 0)
+            high = middle - 1;
+        else
+            low = middle + 1;
+    }
+    return -1;
 }
 
 static grad_node *node_of(tensor *t) { /* borrowed; NULL: nothing leads there */
@@ -48,18 +79,26 @@ static grad_node *node_of(tensor *t) { /* borrowed; NULL: nothing leads there */
     return fn ? fn : t->accumulator;
 }
 
-static simt_status gather(engine *e, const grad_request *r) {
-    epoch++;
+static simt_status find_starts(engine *e, const grad_request *r) {
+    e->starts = heap_zeroed((size_t)r->nroots + 1, sizeof *e->starts);
+    if (!e->starts) return no_memory();
     for (int i = 0; i < r->nroots; i++) {
         grad_node *n = node_of(r->roots[i]);
-        if (n) SIMT_TRY(reach(e, n));
+        if (n) e->starts[i] = (start){grad_node_ref(n), n->leaf ? 0 : r->roots[i]->output};
     }
+    return SIMT_OK;
+}
+
+static simt_status gather(engine *e, const grad_request *r) {
+    uint32_t pass = ++passes;
+    for (int i = 0; i < r->nroots; i++)
+        if (e->starts[i].node) SIMT_TRY(reach(e, e->starts[i].node, pass));
     for (int i = 0; i < e->n; i++) /* the list grows while we walk it */
         for (int k = 0; k < e->nodes[i]->nin; k++)
-            if (e->nodes[i]->edges[k].node) SIMT_TRY(reach(e, e->nodes[i]->edges[k].node));
-    qsort(e->nodes, (size_t)e->n, sizeof *e->nodes, newest_first);
+            if (e->nodes[i]->edges[k].node) SIMT_TRY(reach(e, e->nodes[i]->edges[k].node, pass));
+    qsort(e->nodes, (size_t)e->n, sizeof *e->nodes, compare_nodes);
     e->first = heap_alloc(sizeof(int) * (size_t)(e->n + 1));
-    if (!e->first) return status_fail(SIMT_ERR_MEMORY, "no memory for the backward pass");
+    if (!e->first) return no_memory();
     int slots = 0;
     for (int i = 0; i < e->n; i++) {
         e->nodes[i]->slot = i;
@@ -68,12 +107,17 @@ static simt_status gather(engine *e, const grad_request *r) {
     }
     e->first[e->n] = slots;
     e->pending = heap_zeroed((size_t)slots + 1, sizeof *e->pending);
-    return e->pending ? SIMT_OK : status_fail(SIMT_ERR_MEMORY, "no memory for the backward pass");
+    return e->pending ? SIMT_OK : no_memory();
 }
 
 /* Adds g (taken) to what waits for that output. */
 static simt_status deliver(engine *e, grad_node *n, int output, tensor *g) {
-    tensor **at = &e->pending[e->first[n->slot] + output];
+    int place = place_of(e, n);
+    if (place < 0) {
+        tensor_unref(g);
+        return status_fail(SIMT_ERR_RUNTIME, "the graph changed while its gradients were computed");
+    }
+    tensor **at = &e->pending[e->first[place] + output];
     if (!*at) {
         *at = g;
         return SIMT_OK;
@@ -87,15 +131,40 @@ static simt_status deliver(engine *e, grad_node *n, int output, tensor *g) {
     return SIMT_OK;
 }
 
+/* What a hook makes of a gradient has its type and shape: the rules count on them. */
+static simt_status check_hooked(const array *was, const array *is) {
+    if (is->dt != was->dt)
+        return status_fail(SIMT_ERR_RUNTIME, "hook has changed the type of value (was %s got %s)",
+                           dtype_torch_name(was->dt), dtype_torch_name(is->dt));
+    if (array_same_shape(is, was->shape, was->ndim)) return SIMT_OK;
+    char before[300], after[300];
+    shape_text(was->shape, was->ndim, before, sizeof before);
+    shape_text(is->shape, is->ndim, after, sizeof after);
+    return status_fail(SIMT_ERR_RUNTIME, "hook has changed the size of value (was %s got %s)",
+                       before, after);
+}
+
+/* Those that are there now: a hook may add and remove some (whose object stays until the section ends). */
 static simt_status run_hooks(const grad_hooks *hooks, tensor **g) {
-    for (int i = 0; i < hooks->n; i++) {
+    grad_hook few[8], *list = few;
+    int n = hooks->n;
+    if (n == 0) return SIMT_OK;
+    if (n > 8 && !(list = heap_alloc(sizeof *list * (size_t)n))) return no_memory();
+    memcpy(list, hooks->list, sizeof *list * (size_t)n);
+    array *was = array_ref((*g)->a);
+    simt_status s = SIMT_OK;
+    for (int i = 0; i < n && s == SIMT_OK; i++) {
         tensor *changed = NULL;
-        SIMT_TRY(grad_python.call_hook(hooks->list[i].object, *g, &changed));
-        if (!changed) continue;
-        tensor_unref(*g);
-        *g = changed;
+        s = grad_python.call_hook(list[i].object, *g, &changed);
+        if (s == SIMT_OK && changed) {
+            tensor_unref(*g);
+            *g = changed;
+        }
+        if (s == SIMT_OK) s = check_hooked(was, (*g)->a);
     }
-    return SIMT_OK;
+    array_unref(was);
+    if (list != few) heap_free(list);
+    return s;
 }
 
 /* Nobody else can see or will change the array: it may become .grad as it is. */
@@ -105,30 +174,38 @@ static bool is_ours_alone(const tensor *g) {
            array_is_contiguous(g->a) && s->bytes == (size_t)g->a->size * dtype_bytes(g->a->dt);
 }
 
-static simt_status add_to_grad(tensor *leaf, tensor *g, bool create_graph) {
-    if (!leaf->grad) {
-        if (create_graph || is_ours_alone(g)) {
-            leaf->grad = tensor_ref(g);
-            return SIMT_OK;
-        }
-        array *copy;
-        SIMT_TRY(array_copy(g->a, &copy));
-        leaf->grad = tensor_new(copy);
-        return leaf->grad ? SIMT_OK : SIMT_ERR_MEMORY;
-    }
-    if (create_graph) {
-        tensor *sum;
-        SIMT_TRY(grad_binary(OP_ADD, leaf->grad, g, &sum));
-        tensor_unref(leaf->grad);
-        leaf->grad = sum;
+static simt_status first_gradient(tensor *g, bool create_graph, tensor **out) {
+    if (create_graph || is_ours_alone(g)) {
+        *out = tensor_ref(g);
         return SIMT_OK;
     }
-    tensor_operand in[2] = {{leaf->grad}, {g}};
+    array *copy;
+    SIMT_TRY(array_copy(g->a, &copy));
+    *out = tensor_new(copy);
+    return *out ? SIMT_OK : SIMT_ERR_MEMORY;
+}
+
+static simt_status add_in_place(tensor *to, tensor *g) {
+    tensor_operand in[2] = {{to}, {g}};
     bool was = grad_enabled;
     grad_enabled = false;
     simt_status s = grad_elementwise_inplace(OP_ADD, in, 2, NULL);
     grad_enabled = was;
     return s;
+}
+
+/* Passes of other threads may come between; what they put there is added to. */
+static simt_status add_to_grad(tensor *leaf, tensor *g, bool create_graph) {
+    for (;;) {
+        tensor *old = leaf->grad, *next = NULL;
+        if (old && !create_graph) return add_in_place(old, g);
+        SIMT_TRY(old ? grad_binary(OP_ADD, old, g, &next) : first_gradient(g, create_graph, &next));
+        if (leaf->grad == old) {
+            tensor_set_grad(leaf, next);
+            return SIMT_OK;
+        }
+        tensor_unref(next);
+    }
 }
 
 /* Shapes and types as the input had them: broadcast dimensions are summed. */
@@ -163,7 +240,10 @@ static simt_status watch_outputs(engine *e, grad_node *n, tensor **out) {
         if (!out[w->output]) continue;
         SIMT_TRY(run_hooks(&w->hooks, &out[w->output]));
         if (!w->retain || e->request->inputs) continue;
-        SIMT_TRY(add_to_grad(w->retain, out[w->output], e->request->create_graph));
+        tensor *retained = tensor_ref(w->retain);
+        simt_status s = add_to_grad(retained, out[w->output], e->request->create_graph);
+        tensor_unref(retained);
+        SIMT_TRY(s);
     }
     return SIMT_OK;
 }
@@ -187,12 +267,14 @@ static simt_status capture(engine *e, grad_node *n, tensor **out) {
 static void release_saved(grad_node *n) {
     if (n->child) release_saved(n->child);
     for (int i = 0; i < n->nsaved; i++) {
-        if (!n->saved[i].t && !n->saved[i].a) continue;
-        tensor_unref(n->saved[i].t);
-        array_unref(n->saved[i].a);
+        tensor *t = n->saved[i].t;
+        array *a = n->saved[i].a;
+        if (!t && !a) continue;
         n->saved[i].t = NULL;
         n->saved[i].a = NULL;
         n->released = true; /* nodes that saved nothing may run again */
+        tensor_unref(t);
+        array_unref(a);
     }
 }
 
@@ -236,14 +318,13 @@ static simt_status run_node(engine *e, grad_node *n, tensor **out) {
 
 static simt_status seed(engine *e, const grad_request *r) {
     for (int i = 0; i < r->nroots; i++) {
-        grad_node *n = node_of(r->roots[i]);
-        if (!n) continue;
+        if (!e->starts[i].node) continue;
         tensor *g = r->seeds[i];
         if (g)
             tensor_ref(g);
         else
             SIMT_TRY(grad_full_like(r->roots[i], 1, &g));
-        SIMT_TRY(deliver(e, n, n->leaf ? 0 : r->roots[i]->output, g));
+        SIMT_TRY(deliver(e, e->starts[i].node, e->starts[i].output, g));
     }
     return SIMT_OK;
 }
@@ -277,10 +358,10 @@ static simt_status check_roots(const grad_request *r) {
 }
 
 /* A root that is itself a leaf has no node yet: its gradient is the seed. */
-static simt_status leaf_roots(const grad_request *r) {
+static simt_status leaf_roots(const engine *e, const grad_request *r) {
     for (int i = 0; i < r->nroots; i++) {
         tensor *t = r->roots[i];
-        if (t->fn || t->accumulator || !accumulates(r, t)) continue;
+        if (e->starts[i].node || !accumulates(r, t)) continue;
         tensor *g = r->seeds[i];
         if (g)
             tensor_ref(g);
@@ -313,7 +394,8 @@ simt_status grad_backward(const grad_request *r) {
     engine e = {.request = r};
     bool was = grad_enabled;
     grad_enabled = r->create_graph;
-    simt_status s = leaf_roots(r);
+    simt_status s = find_starts(&e, r);
+    if (s == SIMT_OK) s = leaf_roots(&e, r);
     if (s == SIMT_OK) s = gather(&e, r);
     if (s == SIMT_OK) s = seed(&e, r);
     for (int i = 0; i < e.n && s == SIMT_OK; i++) {
@@ -329,6 +411,8 @@ simt_status grad_backward(const grad_request *r) {
     if (e.pending)
         for (int i = 0; i < e.first[e.n]; i++) tensor_unref(e.pending[i]);
     for (int i = e.n - 1; i >= 0; i--) grad_node_unref(e.nodes[i]);
+    for (int i = 0; e.starts && i < r->nroots; i++) grad_node_unref(e.starts[i].node);
+    heap_free(e.starts);
     heap_free(e.nodes);
     heap_free(e.first);
     heap_free(e.pending);

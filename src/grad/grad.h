@@ -8,7 +8,9 @@
  * fuse, stay deferred, and with create_graph are themselves on the tape. Nodes are numbered in
  * order
  * of creation and an edge always points to a smaller number: descending order is a topological one.
- * All functions are called with the interpreter's lock held. Texts of failures are PyTorch's.
+ * All functions are called with the interpreter's lock held, inside a section (array/section.h): they may
+ * use what a tensor holds (its array, its node) without a reference of their own, also where they give
+ * up the lock. Read t->a once all the same where two reads must agree. Texts of failures are PyTorch's.
  * Functions with `tensor **out` return one reference to the caller.
  */
 #ifndef SIMT_GRAD_GRAD_H
@@ -54,9 +56,9 @@ typedef struct grad_edge {
 
 typedef struct grad_saved {
     tensor *t; /* owned; NULL when not saved or released */
-    array *a;  /* the node's own output (saving the tensor would be a cycle) */
+    array *a;  /* the node's own output (saving the tensor would be a cycle), or what t held */
     uint32_t version;
-    int output; /* of the node itself, when a is set */
+    int output; /* of the node itself, when t is NULL */
 } grad_saved;
 
 /* From the outputs' gradients (NULL: none) to the inputs'. in[i] is NULL at entry; a rule fills
@@ -91,7 +93,8 @@ struct grad_node {
     tensor *leaf;     /* accumulators: owned */
     grad_node *child; /* CopySlices: the rule of the operation on the view */
     void *object;     /* Python functions: the context; owned, released through the callbacks */
-    uint32_t visit;   /* the engine's */
+    uint32_t
+        visit; /* the engine's: the pass that reached the node last, and the node's place in it */
     int slot;
 };
 
@@ -113,6 +116,10 @@ void tensor_unref(tensor *t); /* NULL is fine */
 bool tensor_is_leaf(const tensor *t);
 simt_status tensor_set_requires_grad(tensor *t, bool on);
 simt_status tensor_detach(tensor *t, tensor **out);
+/* t.grad = g (taken; NULL: none), and t without its history. What was there is retired: another thread may
+ * be in the middle of it. */
+void tensor_set_grad(tensor *t, tensor *g);
+void tensor_leave_graph(tensor *t);
 /* fn as it is now: views of a tensor changed in place get theirs anew. Borrowed. */
 simt_status tensor_get_fn(tensor *t, grad_node **out);
 simt_status tensor_retain_grad(tensor *t);

@@ -15,6 +15,8 @@ static const char *c_name(dtype dt) {
 /* The last two axes exchanged: a view outside the tape. */
 static simt_status swap_axes(array *a, array **out) {
     int axes[ARRAY_MAX_NDIM];
+    if (a->ndim < 2)
+        return status_fail(SIMT_ERR_RUNTIME, "a matrix is expected, got a %d-D tensor", a->ndim);
     for (int i = 0; i < a->ndim; i++) axes[i] = i;
     axes[a->ndim - 1] = a->ndim - 2;
     axes[a->ndim - 2] = a->ndim - 1;
@@ -96,7 +98,8 @@ static simt_status check_product(const tensor *a, const tensor *b) {
 
 simt_status grad_matmul(tensor *a, tensor *b, tensor **out) {
     SIMT_TRY(check_product(a, b));
-    int p = a->a->ndim, q = b->a->ndim;
+    const array *left = a->a, *right = b->a;
+    int p = left->ndim, q = right->ndim;
     if (p == 1 && q == 1) return dot(a, b, out);
     if (p == 2 && q == 2) return product(a, b, "MmBackward0", out);
     work w = {0};
@@ -104,16 +107,16 @@ simt_status grad_matmul(tensor *a, tensor *b, tensor **out) {
            *r = NULL;
     simt_status s = w.status;
     if (s == SIMT_OK && p > 2 && q <= 2) { /* one product for all rows */
-        int64_t shape[ARRAY_MAX_NDIM], flat[2] = {-1, a->a->shape[p - 1]};
-        if (a->a->size == 0) flat[0] = 0;
-        if (a->a->size == 0 && flat[1])
-            for (int i = 0; i < p - 1; i++) flat[0] = i ? flat[0] * a->a->shape[i] : a->a->shape[i];
-        memcpy(shape, a->a->shape, sizeof *shape * (size_t)p);
+        int64_t shape[ARRAY_MAX_NDIM], flat[2] = {-1, left->shape[p - 1]};
+        if (left->size == 0) flat[0] = 0;
+        if (left->size == 0 && flat[1])
+            for (int i = 0; i < p - 1; i++) flat[0] = i ? flat[0] * left->shape[i] : left->shape[i];
+        memcpy(shape, left->shape, sizeof *shape * (size_t)p);
         x = w_reshape(&w, a, flat, 2);
         s = w.status;
         if (s == SIMT_OK) s = product(x, y, "MmBackward0", &r);
         r = work_own(&w, s, r);
-        shape[p - 1] = y->a->shape[1];
+        shape[p - 1] = q == 1 ? 1 : right->shape[1];
         r = w_reshape(&w, r, shape, q == 1 ? p - 1 : p);
     } else {
         if (s == SIMT_OK) s = product(x, y, p == 3 && q == 3 ? "BmmBackward0" : "MmBackward0", &r);

@@ -6,6 +6,8 @@
 #include "base/heap.h"
 #include "grad/grad.h"
 
+#include "array/section.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -68,7 +70,7 @@ static bool hooks_remove(grad_hooks *h, int64_t id) {
         void *object = h->list[i].object;
         memmove(h->list + i, h->list + i + 1, sizeof *h->list * (size_t)(h->n - i - 1));
         h->n--;
-        grad_python.release(object);
+        section_retire(object, grad_python.release); /* it may be running */
         return true;
     }
     return false;
@@ -99,17 +101,30 @@ static void drop_watch(tensor *t) {
         if (w->retain == t) w->retain = NULL;
 }
 
+static void release_node(void *n) { grad_node_unref(n); }
+static void release_tensor(void *t) { tensor_unref(t); }
+
 static void set_fn(tensor *t, grad_node *n, int output) { /* takes n */
     drop_watch(t);
-    grad_node *old = t->fn;
+    section_retire(t->fn, release_node);
     t->fn = n;
     t->output = output;
-    grad_node_unref(old);
+}
+
+void tensor_set_grad(tensor *t, tensor *g) {
+    section_retire(t->grad, release_tensor);
+    t->grad = g;
+}
+
+void tensor_leave_graph(tensor *t) {
+    set_fn(t, NULL, 0);
+    t->requires_grad = false;
 }
 
 void tensor_unref(tensor *t) {
     if (!t || --t->refs > 0) return;
-    set_fn(t, NULL, 0);
+    drop_watch(t);
+    grad_node_unref(t->fn);
     array_unref(t->a);
     tensor_unref(t->grad);
     tensor_unref(t->base);
@@ -196,10 +211,7 @@ grad_node *grad_node_ref(grad_node *n) {
 }
 
 static void node_free(grad_node *n) {
-    if (n->leaf) {
-        n->leaf->accumulator = NULL;
-        tensor_unref(n->leaf);
-    }
+    tensor_unref(n->leaf);
     for (int i = 0; i < n->nin; i++) grad_node_unref(n->edges[i].node);
     for (int i = 0; i < n->nsaved; i++) {
         tensor_unref(n->saved[i].t);
@@ -220,6 +232,7 @@ void grad_node_unref(grad_node *n) {
     static size_t ndead, capacity;
     static bool draining;
     if (!n || --n->refs > 0) return;
+    if (n->leaf) n->leaf->accumulator = NULL; /* at once: nobody may find a dying node */
     if (!draining) {
         draining = true;
         node_free(n);
@@ -321,6 +334,7 @@ simt_status grad_node_new(const char *name, grad_rule rule, tensor *const *input
 void grad_save(grad_node *n, int slot, tensor *t) {
     if (!n || !t) return;
     n->saved[slot].t = tensor_ref(t);
+    n->saved[slot].a = array_ref(t->a);
     n->saved[slot].version = *array_version(t->a);
 }
 
@@ -352,12 +366,25 @@ static simt_status changed_error(const grad_saved *s, const array *a, const grad
         dtype_torch_name(a->dt), shape, which, *array_version(a), s->version);
 }
 
+/* t.data was set to something that the rule does not expect. */
+static simt_status replaced_error(const grad_saved *s) {
+    char was[300], now[300];
+    shape_text(s->a->shape, s->a->ndim, was, sizeof was);
+    shape_text(s->t->a->shape, s->t->a->ndim, now, sizeof now);
+    return status_fail(SIMT_ERR_RUNTIME,
+                       "one of the variables needed for gradient computation has been replaced "
+                       "(its .data was set): it was [torch.%sTensor %s] and is [torch.%sTensor %s]",
+                       dtype_torch_name(s->a->dt), was, dtype_torch_name(s->t->a->dt), now);
+}
+
 simt_status grad_get_saved(grad_node *n, int slot, tensor **out) {
     grad_saved *s = &n->saved[slot];
     *out = NULL;
     if (s->t) {
-        if (*array_version(s->t->a) != s->version)
-            return changed_error(s, s->t->a, s->t->fn, s->t->output);
+        const array *now = s->t->a;
+        if (now != s->a && (now->dt != s->a->dt || !array_same_shape(now, s->a->shape, s->a->ndim)))
+            return replaced_error(s);
+        if (*array_version(now) != s->version) return changed_error(s, now, s->t->fn, s->t->output);
         *out = tensor_ref(s->t);
         return SIMT_OK;
     }

@@ -275,17 +275,15 @@ static simt_status join(tensor **ts, int n, int axis, bool stack, tensor **out) 
     if (s == SIMT_OK)
         s = stack ? array_stack(arrays, n, axis, FACE_TORCH, &a)
                   : array_concatenate(arrays, n, axis, FACE_TORCH, &a);
-    arena_deinit(&mem);
-    if (s != SIMT_OK) {
-        grad_node_unref(node);
-        return s;
-    }
-    if (node) {
+    if (s == SIMT_OK && node) {
         node->params[0] = axis;
         for (int i = 0; i < n && !stack; i++)
-            node->params[2 + i] = node->params[1 + i] + ts[i]->a->shape[axis];
+            node->params[2 + i] = node->params[1 + i] + arrays[i]->shape[axis];
     }
-    return grad_finish(a, node, out);
+    arena_deinit(&mem);
+    if (s == SIMT_OK) return grad_finish(a, node, out);
+    grad_node_unref(node);
+    return s;
 }
 
 simt_status grad_concatenate(tensor **ts, int n, int axis, tensor **out) {

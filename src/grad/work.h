@@ -88,10 +88,14 @@ static inline tensor *w_where(work *w, tensor *condition, tensor *a, tensor *b) 
 /* Swaps the last two axes. */
 static inline tensor *w_transpose(work *w, tensor *a) {
     if (w->status != SIMT_OK) return NULL;
-    int axes[ARRAY_MAX_NDIM];
-    for (int i = 0; i < a->a->ndim; i++) axes[i] = i;
-    axes[a->a->ndim - 1] = a->a->ndim - 2;
-    axes[a->a->ndim - 2] = a->a->ndim - 1;
+    int axes[ARRAY_MAX_NDIM], ndim = a->a->ndim;
+    if (ndim < 2) {
+        w->status = status_fail(SIMT_ERR_RUNTIME, "a matrix is expected, got a %d-D tensor", ndim);
+        return NULL;
+    }
+    for (int i = 0; i < ndim; i++) axes[i] = i;
+    axes[ndim - 1] = ndim - 2;
+    axes[ndim - 2] = ndim - 1;
     return w_permute(w, a, axes);
 }
 /* Gives t to the caller (a reference of its own), or NULL after a failure. */

@@ -84,10 +84,6 @@ class MemoryInfo(tuple):
     """(free, total) bytes."""
 
     __slots__ = ()
-
-    def __new__(cls, free, total):
-        return super().__new__(cls, (free, total))
-
     free = property(lambda self: self[0])
     total = property(lambda self: self[1])
 
@@ -115,7 +111,7 @@ class Context:
     def get_memory_info(self):
         from simt._machine import memory
 
-        return MemoryInfo(*memory())
+        return MemoryInfo(memory())
 
     def synchronize(self):
         synchronize()

@@ -228,10 +228,11 @@ class SGD(Optimizer):
         super().__init__(params, defaults)
 
     def _step_group(self, group):
-        params = [p for p in group["params"] if p.grad is not None]
-        if not params:
+        # each gradient is looked at once: another thread may clear it
+        pairs = [(p, g) for p in group["params"] if (g := p.grad) is not None]
+        if not pairs:
             return
-        grads = [p.grad for p in params]
+        params, grads = [p for p, _ in pairs], [g for _, g in pairs]
         momentum = group["momentum"]
         state = self.state
         buffers = (
@@ -302,12 +303,9 @@ class _Adams(Optimizer):
             if g is None:
                 continue
             state = all_state[p]
-            if not state:
-                state["step"] = 0.0
-                state["exp_avg"] = _zeros(p)
-                state["exp_avg_sq"] = _zeros(p)
-                if amsgrad:
-                    state["max_exp_avg_sq"] = _zeros(p)
+            if not state:  # filled in one go: another thread may step too
+                names = ["exp_avg", "exp_avg_sq"] + ["max_exp_avg_sq"] * amsgrad
+                state.update({"step": 0.0, **{name: _zeros(p) for name in names}})
             state["step"] = step = float(state["step"]) + 1.0
             params.append(p)
             grads.append(g)

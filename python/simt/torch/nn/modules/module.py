@@ -133,17 +133,17 @@ class Module:
         values = self.__dict__
         if isinstance(value, Parameter):
             self._table("_parameters", "parameters")
-            self._forget(name)
+            self._forget(name, "_parameters")
             self.register_parameter(name, value)
             return
         if isinstance(value, Module):
             self._table("_modules", "module")
-            self._forget(name)
+            self._forget(name, "_modules")
             values["_modules"][name] = value
             return
         if isinstance(value, Buffer):
             self._table("_buffers", "buffers")
-            self._forget(name)
+            self._forget(name, "_buffers")
             self.register_buffer(name, value, value.persistent)
             return
         parameters = values.get("_parameters")
@@ -179,11 +179,13 @@ class Module:
         if table not in self.__dict__:
             raise AttributeError(f"cannot assign {what} before Module.__init__() call")
 
-    def _forget(self, name):
+    def _forget(self, name, keep):
+        """Takes the name out of the other tables; in its own it keeps its place."""
         values = self.__dict__
         values.pop(name, None)
         for table in ("_parameters", "_buffers", "_modules"):
-            values[table].pop(name, None)
+            if table != keep:
+                values[table].pop(name, None)
         values["_non_persistent"].discard(name)
 
     def __delattr__(self, name):
