@@ -190,11 +190,28 @@ static bool total_bytes(int64_t item, const int64_t *shape, int ndim, int64_t *o
     return true;
 }
 
+/* From the first byte to behind the last one; strides >= 0. */
+static bool extent_bytes(int64_t item, const int64_t *shape, const int64_t *strides, int ndim,
+                         int64_t *out) {
+    if (!total_bytes(item, shape, ndim, out)) return false;
+    if (!strides || *out == 0) return true;
+    int64_t end = item, span;
+    for (int i = 0; i < ndim; i++)
+        if (__builtin_mul_overflow(shape[i] - 1, strides[i], &span) ||
+            __builtin_add_overflow(end, span, &end)) {
+            PyErr_SetString(PyExc_ValueError,
+                            "array is too big; its size exceeds the largest number of bytes");
+            return false;
+        }
+    *out = end;
+    return true;
+}
+
 device_array *kernel_device_new(py_scalar type, const kernel_record *record, const int64_t *shape,
                                 const int64_t *strides, int ndim) {
     int64_t bytes, item = record ? record->size : (int64_t)py_scalar_bytes(type);
     array *base;
-    if (!total_bytes(item, shape, ndim, &bytes) || !binding_start() ||
+    if (!extent_bytes(item, shape, strides, ndim, &bytes) || !binding_start() ||
         !binding_ok(array_empty(DT_U8, &bytes, 1, &base)))
         return NULL;
     base->store->exposed = true;
@@ -440,31 +457,57 @@ PyTypeObject kernel_device_array_type = {
 
 /* ---- functions ---- */
 
-/* device_empty(shape, dtype, order="C") */
-static PyObject *device_empty(PyObject *module, PyObject *const *args, Py_ssize_t n) {
-    int64_t shape[ARRAY_MAX_NDIM], reversed[ARRAY_MAX_NDIM], strides[ARRAY_MAX_NDIM];
-    int ndim;
-    py_scalar type;
-    const char *order = n > 2 ? PyUnicode_AsUTF8(args[2]) : "C";
-    if (n < 2 || !order) {
-        if (!PyErr_Occurred())
-            PyErr_SetString(PyExc_TypeError, "device_empty(shape, dtype, order)");
-        return NULL;
-    }
-    const kernel_record *record;
-    if (!binding_to_shape(args[0], "shape", shape, &ndim) ||
-        !kernel_element_of_object(args[1], &type, &record))
-        return NULL;
-    if (*order != 'F') return (PyObject *)kernel_device_new(type, record, shape, NULL, ndim);
+static void fortran_strides(size_t item, const int64_t *shape, int ndim, int64_t *strides) {
+    int64_t reversed[ARRAY_MAX_NDIM];
     for (int d = 0; d < ndim; d++) reversed[d] = shape[ndim - 1 - d];
-    binding_c_strides(record ? (size_t)record->size : py_scalar_bytes(type), reversed, ndim,
-                      strides);
+    binding_c_strides(item, reversed, ndim, strides);
     for (int d = 0; d < ndim / 2; d++) {
         int64_t s = strides[d];
         strides[d] = strides[ndim - 1 - d];
         strides[ndim - 1 - d] = s;
     }
-    return (PyObject *)kernel_device_new(type, record, shape, strides, ndim);
+}
+
+/* An integer or a sequence of `ndim` strides >= 0, in bytes. */
+static bool to_strides(PyObject *o, int ndim, int64_t *out) {
+    int n;
+    if (!binding_to_shape(o, "strides", out, &n)) return false;
+    if (n != ndim) return PyErr_SetString(PyExc_ValueError, "strides not match ndim"), false;
+    for (int i = 0; i < n; i++)
+        if (out[i] < 0) {
+            PyErr_Format(PyExc_ValueError,
+                         "device arrays are made with strides of at least 0, not %R", o);
+            return false;
+        }
+    return true;
+}
+
+PyObject *kernel_device_make(PyObject *shape_of, PyObject *dtype_like, const char *order,
+                             PyObject *strides_of) {
+    int64_t shape[ARRAY_MAX_NDIM], strides[ARRAY_MAX_NDIM];
+    int ndim;
+    py_scalar type;
+    const kernel_record *record;
+    bool given = strides_of && strides_of != Py_None;
+    if (!binding_to_shape(shape_of, "shape", shape, &ndim) ||
+        !kernel_element_of_object(dtype_like, &type, &record) ||
+        (given && !to_strides(strides_of, ndim, strides)))
+        return NULL;
+    size_t item = record ? (size_t)record->size : py_scalar_bytes(type);
+    if (*order == 'F' && !given) fortran_strides(item, shape, ndim, strides);
+    bool own = given || *order == 'F';
+    return (PyObject *)kernel_device_new(type, record, shape, own ? strides : NULL, ndim);
+}
+
+/* device_empty(shape, dtype, order="C", strides=None) */
+static PyObject *device_empty(PyObject *module, PyObject *const *args, Py_ssize_t n) {
+    const char *order = n > 2 ? PyUnicode_AsUTF8(args[2]) : "C";
+    if (n < 2 || !order) {
+        if (!PyErr_Occurred())
+            PyErr_SetString(PyExc_TypeError, "device_empty(shape, dtype, order, strides)");
+        return NULL;
+    }
+    return kernel_device_make(args[0], args[1], order, n > 3 ? args[3] : NULL);
 }
 
 /* device_share(object): a DeviceNDArray on its memory, or None. */

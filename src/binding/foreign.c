@@ -109,8 +109,8 @@ bool binding_get_buffer(PyObject *o, bool writable, binding_buffer *b) {
                            PyBUF_STRIDES | PyBUF_FORMAT | (writable ? PyBUF_WRITABLE : 0)) != 0)
         return false;
     const Py_buffer *v = &b->view;
-    b->usable = v->ndim >= 0 && v->ndim <= ARRAY_MAX_NDIM && !v->suboffsets && v->itemsize > 0 &&
-                (v->shape || v->ndim <= 1);
+    b->usable = v->ndim >= 0 && v->ndim <= ARRAY_MAX_NDIM && !v->suboffsets &&
+                (v->shape || v->ndim == 0 || (v->ndim == 1 && v->itemsize > 0));
     if (!b->usable) return true;
     for (int d = 0; d < v->ndim; d++) b->shape[d] = v->shape ? v->shape[d] : v->len / v->itemsize;
     if (v->strides)

@@ -80,9 +80,12 @@ int64_t kernel_size(const device_array *d);
 /* A view of d's storage with the same elements. strides NULL: C order. */
 device_array *kernel_device_view(const device_array *d, const int64_t *shape,
                                  const int64_t *strides, int ndim, int64_t offset);
-/* New memory, not cleared; strides NULL: C order, else dense ones. */
+/* New memory, not cleared; strides (>= 0) NULL: C order. */
 device_array *kernel_device_new(py_scalar type, const kernel_record *record, const int64_t *shape,
                                 const int64_t *strides, int ndim);
+/* The same of Python objects; order 'C' or 'F' where strides are not given (NULL or None). */
+PyObject *kernel_device_make(PyObject *shape, PyObject *dtype_like, const char *order,
+                             PyObject *strides);
 /* The same memory: of a device array (itself), another face's array, or an object with
  * __cuda_array_interface__. Tri-state. */
 int kernel_device_share(PyObject *o, device_array **out);

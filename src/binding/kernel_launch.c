@@ -401,6 +401,7 @@ static PyObject *dispatcher_new(PyTypeObject *type, PyObject *args, PyObject *kw
     d->device = flag_of(options, "device", false);
     d->compile = (py_options){.bounds = flag_of(options, "boundscheck", true),
                               .divisions = flag_of(options, "debug", false),
+                              .fast = flag_of(options, "fastmath", false),
                               .contract = flag_of(options, "fma", true)};
     if (!read_function(d)) Py_CLEAR(d);
     return (PyObject *)d;

@@ -24,9 +24,20 @@ static kernel_record *new_record(PyObject *dtype) {
     return r;
 }
 
+/* Whether it was made with align=True: dtypes of the same fields are equal without regard to that. */
+static bool is_aligned(PyObject *dtype) {
+    PyObject *flag = PyObject_GetAttrString(dtype, "isalignedstruct");
+    bool is = flag == Py_True;
+    PyErr_Clear();
+    Py_XDECREF(flag);
+    return is;
+}
+
 static const kernel_record *record_of(PyObject *dtype) {
-    static PyObject *known; /* dtype -> capsule; they are few */
-    if (!known && !(known = PyDict_New())) return NULL;
+    static PyObject *all[2]; /* of packed and of aligned ones: dtype -> capsule; they are few */
+    PyObject **at = &all[is_aligned(dtype)];
+    if (!*at && !(*at = PyDict_New())) return NULL;
+    PyObject *known = *at;
     PyObject *capsule = PyDict_GetItemWithError(known, dtype);
     if (capsule) return PyCapsule_GetPointer(capsule, NULL);
     kernel_record *r = PyErr_Occurred() ? NULL : new_record(dtype);

@@ -22,6 +22,33 @@ def test_copy_there_and_back(code):
     assert cuda.device_array_like(np.asfortranarray(host)).strides == host.copy("F").strides
 
 
+def test_arrays_like_views_keep_the_order_of_axes():
+    a = np.arange(120, dtype=np.float32).reshape(4, 5, 6)
+    views = [a, a.T, a[::2], a.transpose(1, 0, 2), a.transpose(1, 2, 0)[:, ::2], a[:, :, ::3].T]
+    for v in [*views, np.asfortranarray(a)[:, 1:], a[0, 1], a[:, 0, ::2]]:
+        for made in (cuda.device_array_like(v), cuda.pinned_array_like(v)):
+            assert (made.shape, made.dtype) == (v.shape, v.dtype)
+            assert made.strides == np.empty_like(v).strides
+        assert cuda.mapped_array_like(v).strides == np.empty_like(v).strides
+    d = cuda.device_array((3, 4), np.float64)
+    assert cuda.device_array_like(d[:, ::2]).strides == (16, 8)
+    t = cuda.device_array((3, 4), np.float64, order="F")
+    assert cuda.device_array_like(t[1:]).strides == (8, 16)
+
+
+def test_strides_of_new_arrays():
+    d = cuda.device_array((3, 4), np.int32, strides=(64, 8))
+    host = np.arange(12, dtype=np.int32).reshape(3, 4)
+    d[:] = host
+    assert d.strides == (64, 8) and (d.copy_to_host() == host).all()
+    assert cuda.device_array((2, 0), np.int32, strides=(2**62, 2**62)).size == 0
+    for strides, error in [((8,), "strides not match ndim"), ((-16, 4), "at least 0")]:
+        with pytest.raises(ValueError, match=error):
+            cuda.device_array((3, 4), np.int32, strides=strides)
+    with pytest.raises(ValueError, match="too big"):
+        cuda.device_array((3, 4), np.int32, strides=(2**62, 4))
+
+
 @pytest.mark.parametrize(
     "key",
     [

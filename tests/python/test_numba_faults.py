@@ -587,3 +587,17 @@ def test_debug_kernels_report_divisions_by_zero(dtype):
         assert f"division by zero\nin kernel {function.__name__}\n" in str(error.value)
         assert "thread (2, 0, 0)" in str(error.value) and "c[i] = a[i]" in str(error.value)
         assert c[2] == -1 and c[3] != -1  # that thread ends, the others' work is done
+
+
+def test_fast_math_divides_float32_by_zero():
+    @cuda.jit(debug=True, opt=False, fastmath=True)
+    def kernel(out, x, y):
+        out[0] = x / y
+
+    out = np.zeros(1, np.float32)
+    kernel[1, 1](out, np.float32(1), np.float32(0))
+    assert out[0] == np.inf
+    with pytest.raises(ZeroDivisionError):  # Numba's fast division is one of float32
+        kernel[1, 1](out, 1.0, 0.0)
+    with pytest.raises(ZeroDivisionError):
+        kernel[1, 1](out, 1, 0)

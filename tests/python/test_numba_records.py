@@ -316,3 +316,29 @@ def test_device_arrays_of_records():
 
     with pytest.raises(TypeError, match="records are not in simt.cupy"):
         cupy.from_dlpack(d)
+
+
+def test_packed_and_aligned_records_are_two_types():
+    """Of the same fields at the same places; an assignment between them is one of the fields."""
+    fields = [("x", np.float16), ("y", np.float16)]
+    packed, aligned = np.dtype(fields), np.dtype(fields, align=True)
+
+    @cuda.jit
+    def kernel(a, b):
+        i = cuda.grid(1)
+        b[i] = a[i]
+        b[i].y += 1
+
+    a, b = np.zeros(2, packed), np.zeros(2, aligned)
+    a["x"], a["y"] = (1, 2), (3, 4)
+    kernel[1, 2](a, b)
+    assert b.tolist() == [(1, 4), (2, 5)]
+    kernel[1, 2](b, a)
+    assert a.tolist() == [(1, 5), (2, 6)]
+    (first, second), (third, fourth) = kernel.signatures
+    assert first == fourth and second == third and first != second
+    assert str(second) == "array(Record(x: float16, y: float16; aligned), 1d, C)"
+    assert not first.dtype.dtype.isalignedstruct and second.dtype.dtype.isalignedstruct
+    assert from_dtype(packed) != from_dtype(aligned)
+    nested = [np.dtype([("p", t)]) for t in (packed, aligned)]
+    assert from_dtype(nested[0]) != from_dtype(nested[1])

@@ -67,9 +67,11 @@ enum {
 enum { PY_ARRAY_READONLY = 1 };
 
 /* ---- record types (NumPy's structured dtypes) ----
- * Description: size u32, number of fields u16, then per field its name (ends with 0), offset u32, ndim u8,
+ * Description: size u32, number of fields u16 (PY_RECORD_ALIGNED added to that of a dtype made with
+ * align=True, which is a type of its own), then per field its name (ends with 0), offset u32, ndim u8,
  * ndim sizes u32, and its py_scalar, or 'R' and a description. Numbers are little-endian.
  */
+enum { PY_RECORD_ALIGNED = 0x8000 };
 typedef struct py_record py_record;
 typedef struct py_field {
     const char *name;
@@ -216,6 +218,7 @@ typedef struct py_kernel {
 typedef struct py_options {
     bool bounds;    /* index checks (default on) */
     bool divisions; /* by zero are faults (default off) */
+    bool fast;      /* fastmath: float32 divisions never are */
     bool contract;  /* carried through to runtime_compile_options */
 } py_options;
 

@@ -172,6 +172,7 @@ static bool fold_ints(py_operator op, int64_t a, int64_t b, int64_t *out) {
 static void check_divisor(py_ctx *c, const py_node *at, py_operator op, const py_val *by) {
     if (!c->options->divisions || (op != PY_DIV && op != PY_FLOORDIV && op != PY_MOD)) return;
     py_scalar s = by->type->scalar;
+    if (c->options->fast && op == PY_DIV && s == PY_S_F32) return;
     ir_op differs = py_scalar_is_int(s) ? IR_NE : IR_FNE;
     ir_value *zero = py_emit_zero(c, py_scalar_ir(s)),
              *good = py_emit_binary(c, differs, py_slot(by, 0), zero);

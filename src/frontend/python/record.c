@@ -55,7 +55,7 @@ static const py_record *record(parser *p) {
     if (p->failed) return NULL;
     *r = (py_record){.text = p->at};
     r->size = number(p, 4);
-    r->count = number(p, 2);
+    r->count = number(p, 2) & ~(uint32_t)PY_RECORD_ALIGNED;
     py_field *fields = ARENA_ARRAY(p->mem, py_field, r->count + 1);
     p->failed |= fields == NULL;
     if (!p->failed) memset(fields, 0, sizeof *fields * r->count);
@@ -79,6 +79,20 @@ bool py_record_equal(const py_record *a, const py_record *b) {
     if (a == b) return true;
     return a != NULL && b != NULL && a->bytes == b->bytes &&
            memcmp(a->text, b->text, a->bytes) == 0;
+}
+
+/* The same fields at the same places, of types that may differ in what they were aligned for. */
+static bool same_fields(const py_record *a, const py_record *b) {
+    if (a->size != b->size || a->count != b->count) return false;
+    for (uint32_t i = 0; i < a->count; i++) {
+        const py_field *f = &a->fields[i], *g = &b->fields[i];
+        if (strcmp(f->name, g->name) != 0 || f->offset != g->offset || f->type != g->type ||
+            f->ndim != g->ndim || (f->record == NULL) != (g->record == NULL) ||
+            memcmp(f->shape, g->shape, sizeof f->shape) != 0)
+            return false;
+        if (f->record != NULL && !same_fields(f->record, g->record)) return false;
+    }
+    return true;
 }
 
 /* ---- values ---- */
@@ -169,8 +183,7 @@ bool py_record_set(py_ctx *c, const py_node *at, const py_val *r, const char *na
 bool py_record_assign(py_ctx *c, const py_node *at, const py_val *r, const py_val *value) {
     const py_record *to = r->type->items[0]->record;
     bool tuple = value->type->kind == TY_TUPLE && value->type->count == to->count;
-    bool same =
-        value->type->kind == TY_RECORD && py_record_equal(value->type->items[0]->record, to);
+    bool same = value->type->kind == TY_RECORD && same_fields(value->type->items[0]->record, to);
     if (!tuple && !same)
         return py_fail(c, at, "%s expected, not %s", py_type_text(c, r->type),
                        py_type_text(c, value->type));

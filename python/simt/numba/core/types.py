@@ -89,7 +89,8 @@ class Record(Type):
     """A structured type; dtype: NumPy's."""
 
     def __init__(self, dtype):
-        super().__init__(f"Record({', '.join(f'{n}: {dtype[n]}' for n in dtype.names)})")
+        fields = ", ".join(f"{n}: {dtype[n]}" for n in dtype.names)
+        super().__init__(f"Record({fields}{'; aligned' if dtype.isalignedstruct else ''})")
         self.dtype = self._simt_record = dtype
         self.size = dtype.itemsize
         self._text = record_text(dtype)
@@ -329,11 +330,17 @@ def _read(s, at):
 # Descriptions of records: see src/frontend/python/frontend.h.
 
 
+_ALIGNED = 0x8000
+
+
 def record_text(dtype, depth=0):
     """The description of a structured NumPy dtype."""
     if depth > 14:
         raise TypeError(f"records nested more than {depth} deep: kernels do not take them")
-    out = dtype.itemsize.to_bytes(4, "little") + len(dtype.names).to_bytes(2, "little")
+    if len(dtype.names) >= _ALIGNED:
+        raise TypeError(f"a record of {len(dtype.names)} fields: kernels do not take it")
+    count = len(dtype.names) + (_ALIGNED if dtype.isalignedstruct else 0)
+    out = dtype.itemsize.to_bytes(4, "little") + count.to_bytes(2, "little")
     for name in dtype.names:
         field, offset = dtype.fields[name][:2]
         base, shape = field.subdtype or (field, ())
@@ -368,7 +375,8 @@ def _read_record(s, at):
         return int.from_bytes(s[at - n : at], "little")
 
     itemsize, names, formats, offsets = number(4), [], [], []
-    for _ in range(number(2)):
+    count = number(2)
+    for _ in range(count & ~_ALIGNED):
         end = s.index(0, at)
         names.append(s[at:end].decode())
         at = end + 1
@@ -381,7 +389,7 @@ def _read_record(s, at):
             base = as_dtype(SCALARS[code - 1])
         formats.append((base, shape) if shape else base)
     made = {"names": names, "formats": formats, "offsets": offsets, "itemsize": itemsize}
-    return numpy.dtype(made), at
+    return numpy.dtype(made, align=count >= _ALIGNED), at
 
 
 def describe_signature(signature):

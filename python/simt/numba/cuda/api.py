@@ -15,22 +15,9 @@ def to_device(obj, stream=0, copy=True, to=None):
 
 def device_array(shape, dtype="float64", strides=None, order="C", stream=0):
     """A device array; what is in it is not defined."""
-    return _core.device_empty(shape, dtype, _order(shape, strides, order, dtype))
-
-
-def _order(shape, strides, order, dtype):
-    if strides is not None:
-        import numpy
-
-        shape = (shape,) if isinstance(shape, int) else tuple(shape)
-        strides = (strides,) if isinstance(strides, int) else tuple(strides)
-        for o in "CF":
-            if numpy.empty(shape, numpy.dtype(dtype), o).strides == strides:
-                return o
-        raise NotImplementedError(f"device_array: strides {strides} are not those of order C or F")
     if order not in ("C", "F"):
         raise ValueError(f"order must be 'C' or 'F', not {order!r}")
-    return order
+    return _core.device_empty(shape, dtype, order, strides)
 
 
 def _order_like(ary):
@@ -42,9 +29,29 @@ def _order_like(ary):
     return "F" if f else "C"
 
 
+def _strides_like(ary):
+    """Strides of dense memory whose axes are in ary's order; None: C's or Fortran's order does."""
+    strides, shape = getattr(ary, "strides", None), ary.shape
+    if len(shape) < 2 or not strides or not isinstance(strides, tuple) or _is_dense(ary):
+        return None
+    dense, step = [0] * len(shape), ary.dtype.itemsize
+    for axis in sorted(range(len(shape)), key=strides.__getitem__):
+        dense[axis] = step
+        step *= shape[axis]
+    return tuple(dense)
+
+
+def _is_dense(ary):
+    if isinstance(ary, _core.DeviceNDArray):
+        return ary.is_c_contiguous() or ary.is_f_contiguous()
+    flags = getattr(ary, "flags", None)
+    return getattr(flags, "c_contiguous", True) or getattr(flags, "f_contiguous", False)
+
+
 def device_array_like(ary, stream=0):
-    """A device array of ary's shape, dtype and order."""
-    return _core.device_empty(tuple(ary.shape), ary.dtype, _order_like(ary))
+    """A device array of ary's shape and dtype, its axes in ary's order."""
+    strides = _strides_like(ary)
+    return device_array(tuple(ary.shape), ary.dtype, strides, _order_like(ary), stream)
 
 
 def as_cuda_array(obj, sync=True):
@@ -80,6 +87,10 @@ def pinned_array(shape, dtype="float64", strides=None, order="C"):
 
 
 def pinned_array_like(ary):
+    import numpy
+
+    if isinstance(ary, numpy.ndarray):
+        return numpy.empty_like(ary, subok=False)
     return pinned_array(ary.shape, ary.dtype, order=_order_like(ary))
 
 
@@ -93,7 +104,9 @@ def mapped_array(
 
 
 def mapped_array_like(ary, stream=0, portable=False, wc=False):
-    return mapped_array(ary.shape, ary.dtype, order=_order_like(ary))
+    from ._mapped import MappedNDArray
+
+    return pinned_array_like(ary).view(MappedNDArray)
 
 
 def managed_array(shape, dtype="float64", strides=None, order="C", stream=0, attach_global=True):
