@@ -1,7 +1,8 @@
 /* Python kernels: what the parts of the binding for `simt.numba` share.
  *
- *   kernel_source.c  Python function -> its tree, with kernel_text.c (source text), kernel_lines.c,
- *                    kernel_code.c and kernel_compare.c (the right ast node), kernel_tree.c (copied by ast.def)
+ *   kernel_source.c  Python function -> its tree, with kernel_text.c (source text), kernel_held.c (text in
+ *                    no file), kernel_lines.c, kernel_code.c and kernel_compare.c (the right ast node),
+ *                    kernel_tree.c (copied by ast.def)
  *   kernel_error.c   reports with the source line
  *   kernel_host.c    what names in a kernel mean (py_host)
  *   kernel_entries.c signature and block size -> compiled kernel; a bounded number is kept

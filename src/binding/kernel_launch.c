@@ -7,6 +7,7 @@
 #include "binding/kernel_launch.h"
 #include "base/heap.h"
 #include "binding/kernel_entries.h"
+#include "binding/kernel_tree.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -403,7 +404,7 @@ static PyObject *dispatcher_new(PyTypeObject *type, PyObject *args, PyObject *kw
                               .divisions = flag_of(options, "debug", false),
                               .fast = flag_of(options, "fastmath", false),
                               .contract = flag_of(options, "fma", true)};
-    if (!read_function(d)) Py_CLEAR(d);
+    if (!read_function(d) || !kernel_source_hold(function)) Py_CLEAR(d);
     return (PyObject *)d;
 }
 
@@ -576,6 +577,22 @@ static PyTypeObject dispatcher_type = {
     .tp_as_mapping = &mapping,
 };
 
+/* hold_source(function): looks for the source of what stands in no file now; its text, or None. */
+static PyObject *hold_source(PyObject *module, PyObject *function) {
+    if (!PyFunction_Check(function)) Py_RETURN_NONE;
+    if (!kernel_source_hold(function)) return NULL;
+    PyObject *text = kernel_text_remembered((PyCodeObject *)PyFunction_GET_CODE(function));
+    if (text || PyErr_Occurred()) return text;
+    Py_RETURN_NONE;
+}
+
+/* remember_source(text): where functions that stand in no file may be found. */
+static PyObject *remember_source(PyObject *module, PyObject *text) {
+    if (!PyUnicode_Check(text)) return PyErr_Format(PyExc_TypeError, "a source is a str");
+    kernel_text_remember(text);
+    Py_RETURN_NONE;
+}
+
 /* signature_of(*args), without a kernel: numba.typeof. */
 static PyObject *signature_of_objects(PyObject *module, PyObject *const *args, Py_ssize_t n) {
     kernel_args k;
@@ -586,6 +603,8 @@ static PyObject *signature_of_objects(PyObject *module, PyObject *const *args, P
 }
 
 static PyMethodDef functions[] = {
+    {"hold_source", hold_source, METH_O, NULL},
+    {"remember_source", remember_source, METH_O, NULL},
     {"signature_of", (PyCFunction)(void (*)(void))signature_of_objects, METH_FASTCALL, NULL},
     {NULL},
 };

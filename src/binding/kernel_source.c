@@ -4,7 +4,8 @@
  * inside a function whose parameters are its free variables; where that does not do (a lambda
  * within a longer statement, text at odd indentation), the whole file. What was found is compiled
  * again and compared with the function's own code object, so that a file edited since its import,
- * or the wrong one of two lambdas on a line, is an error and never a wrong kernel.
+ * or the wrong one of two lambdas on a line, is an error and never a wrong kernel. Where there is no file,
+ * what the program has at hand is tried (kernel_held.c).
  *
  * A tree is kept with its code object and goes with it.
  */
@@ -12,6 +13,7 @@
 #include "binding/kernel_tree.h"
 
 #include <string.h>
+#include <unistd.h>
 
 /* ---- what is kept: address of a code object -> capsule, dropped by a weak reference to the object ---- */
 
@@ -78,16 +80,21 @@ static int tree_from_text(PyObject *text, PyCodeObject *code, kernel_source *out
     return out->tree ? 1 : -1;
 }
 
+/* "<string>": a name that is no file's. */
+static bool is_bracketed(PyObject *filename) {
+    return PyUnicode_GET_LENGTH(filename) > 0 && PyUnicode_READ_CHAR(filename, 0) == '<';
+}
+
 static PyObject *raise_absent(PyObject *name, PyObject *file, int line) {
     bool zh = binding_in_chinese();
     const char *hint;
     if (PyUnicode_CompareWithASCIIString(file, "<string>") == 0)
-        hint = zh ? "用 `simt run -c` 代替 `python -c`; 用 exec 生成的代码请先登记: "
+        hint = zh ? "用 exec 生成的代码: 调用 exec 时请把文本保存在变量里, 或先登记: "
                     "linecache.cache[文件名] = (len(text), None, text.splitlines(True), 文件名)"
-                  : "use `simt run -c` instead of `python -c`; register code made by exec: "
-                    "linecache.cache[filename] = (len(text), None, text.splitlines(True), "
-                    "filename)";
-    else if (PyUnicode_READ_CHAR(file, 0) == '<') /* <stdin>, <console> */
+                  : "code made by exec: have its text in a variable where exec is called, or "
+                    "register it: linecache.cache[filename] = (len(text), None, "
+                    "text.splitlines(True), filename)";
+    else if (is_bracketed(file)) /* <stdin>, <console> */
         hint = zh ? "把程序写入文件, 或用 `simt run -`, IPython 或 Jupyter 运行"
                   : "put the program into a file, or use `simt run -`, IPython or Jupyter";
     else
@@ -114,6 +121,10 @@ static PyObject *raise_different(PyObject *name, PyObject *file, int line) {
     return NULL;
 }
 
+static int try_held(PyObject *text, PyCodeObject *code, void *out) {
+    return tree_from_text(text, code, out);
+}
+
 static bool tree_find(PyObject *function, PyCodeObject *code, kernel_source *out) {
     PyObject *globals = PyFunction_GET_GLOBALS(function), *tried = NULL;
     int status = 0;
@@ -125,6 +136,8 @@ static bool tree_find(PyObject *function, PyCodeObject *code, kernel_source *out
         if (!tried || PyUnicode_Compare(text, tried) != 0) status = tree_from_text(text, code, out);
         Py_XSETREF(tried, text);
     }
+    if (status == 0 && (!tried || is_bracketed(code->co_filename)))
+        status = kernel_text_held(code, globals, try_held, out);
     if (status == 0 && tried)
         raise_different(code->co_name, code->co_filename, code->co_firstlineno);
     else if (status == 0)
@@ -182,4 +195,22 @@ const kernel_source *kernel_source_get(PyObject *function) {
     PyErr_Format(PyExc_TypeError, "a kernel is a Python function, not '%s'",
                  Py_TYPE(function)->tp_name);
     return NULL;
+}
+
+static bool is_in_no_file(PyObject *filename) {
+    if (is_bracketed(filename)) return true;
+    PyObject *path = PyUnicode_EncodeFSDefault(filename);
+    bool absent = path && access(PyBytes_AS_STRING(path), F_OK) != 0;
+    PyErr_Clear();
+    Py_XDECREF(path);
+    return absent;
+}
+
+bool kernel_source_hold(PyObject *function) {
+    if (!PyFunction_Check(function)) return true;
+    PyCodeObject *code = (PyCodeObject *)PyFunction_GET_CODE(function);
+    if (!is_in_no_file(code->co_filename) || kernel_source_get(function)) return true;
+    if (!PyErr_ExceptionMatches(PyExc_Exception)) return false;
+    PyErr_Clear(); /* it is raised where the function is compiled */
+    return true;
 }

@@ -42,8 +42,7 @@ static char *read_bytes(const char *path, size_t *bytes) {
     return text;
 }
 
-/* \r\n and \r become \n, as for Python's own parser. */
-static PyObject *with_plain_newlines(PyObject *text) {
+PyObject *kernel_text_newlines(PyObject *text) {
     static const char *const ends[] = {"\r\n", "\r"};
     for (int i = 0; text && i < 2; i++) {
         Py_ssize_t length = PyUnicode_GET_LENGTH(text);
@@ -59,13 +58,15 @@ static PyObject *with_plain_newlines(PyObject *text) {
 
 static PyObject *text_of_file(PyObject *filename) {
     PyObject *path = PyUnicode_EncodeFSDefault(filename);
-    if (!path) {
-        PyErr_Clear();
-        return NULL;
-    }
+    PyObject *text = path ? kernel_text_of_path(PyBytes_AS_STRING(path)) : NULL;
+    if (!path) PyErr_Clear();
+    Py_XDECREF(path);
+    return text;
+}
+
+PyObject *kernel_text_of_path(const char *path) {
     size_t bytes = 0;
-    char *content = read_bytes(PyBytes_AS_STRING(path), &bytes), *text = content;
-    Py_DECREF(path);
+    char *content = read_bytes(path, &bytes), *text = content;
     if (!content) return NULL;
     if (bytes >= 3 && memcmp(text, "\xEF\xBB\xBF", 3) == 0) {
         text += 3;
@@ -77,7 +78,7 @@ static PyObject *text_of_file(PyObject *filename) {
         if (!result) PyErr_Clear();
     }
     PyMem_Free(content);
-    return with_plain_newlines(result);
+    return kernel_text_newlines(result);
 }
 
 static PyObject *text_of_lines(PyObject *lines) {
@@ -85,7 +86,7 @@ static PyObject *text_of_lines(PyObject *lines) {
     PyObject *empty = PyUnicode_FromString("");
     PyObject *text = empty ? PyUnicode_Join(empty, lines) : NULL;
     Py_XDECREF(empty);
-    return with_plain_newlines(text);
+    return kernel_text_newlines(text);
 }
 
 /* linecache.cache[filename], when it holds lines: (size, time, lines, name). */
@@ -159,7 +160,7 @@ static PyObject *text_of_run(PyObject *filename) {
     Py_XDECREF(name);
     Py_XDECREF(module);
     Py_XDECREF(sources);
-    return with_plain_newlines(text);
+    return kernel_text_newlines(text);
 }
 
 PyObject *kernel_text_load(PyObject *filename, PyCodeObject *code, PyObject *globals, int attempt,

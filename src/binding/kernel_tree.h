@@ -28,6 +28,10 @@ typedef struct kernel_source {
  * file, wrong lambda). */
 const kernel_source *kernel_source_get(PyObject *function);
 
+/* Of a function that stands in no file: looks for its source now, while who made it holds the text. False: an
+ * exception that is none of Python's usual ones (Ctrl-C) is set. */
+bool kernel_source_hold(PyObject *function);
+
 /* kernel_host.c: the host of one compilation. What it answers lives until deinit. */
 typedef struct kernel_function kernel_function;
 typedef struct kernel_host {
@@ -48,6 +52,19 @@ const py_function *kernel_host_function(kernel_host *h, PyObject *of);
  * way. */
 PyObject *kernel_text_load(PyObject *filename, PyCodeObject *code, PyObject *globals, int attempt,
                            bool *done);
+
+/* \r\n and \r become \n, as for Python's own parser. Takes the text (or NULL); new reference or NULL. */
+PyObject *kernel_text_newlines(PyObject *text);
+/* A regular file of UTF-8; NULL, perhaps without an exception. */
+PyObject *kernel_text_of_path(const char *path);
+
+/* kernel_held.c: texts that the program has at hand and that may be the code's; each is tried until `try`
+ * gives another answer than 0, which is the result. 1: right; -1: an exception is set. */
+typedef int (*kernel_text_try)(PyObject *text, PyCodeObject *code, void *context);
+int kernel_text_held(PyCodeObject *code, PyObject *globals, kernel_text_try try, void *context);
+/* Of texts that were right the one that has the code, new reference; NULL: none (or an exception). */
+PyObject *kernel_text_remembered(PyCodeObject *code);
+void kernel_text_remember(PyObject *text);
 
 /* A copy of an ast object in the arena. class: the class around it, without leading underscores, when its
  * private names ("__x") are to be written out; else NULL. NULL: a Python exception is set. */

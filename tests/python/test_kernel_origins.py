@@ -1,9 +1,11 @@
 """Kernels from wherever Python lets one write a function, as programs do."""
 
+import code
 import doctest
 import functools
 import importlib
 import linecache
+import pickle
 import subprocess
 import sys
 import textwrap
@@ -37,14 +39,138 @@ def result(kernel, *values):
 SIMPLE = "@cuda.jit\ndef kernel(out, x):\n    # café\n    out[0] = x + 1\n"
 
 
-def test_exec_without_a_source_says_what_to_do():
-    names = {"cuda": cuda}
-    exec(SIMPLE, names)
+def made(text, name="kernel", **names):
+    """exec's namespace's function; the caller holds the text."""
+    space = {"cuda": cuda, **names}
+    exec(text, space)
+    return space[name]
+
+
+def test_exec_of_a_text_at_hand():
+    """In a constant, a variable, a list, a global; of exec's caller or of its callers; indented."""
+    assert result(made(SIMPLE), 1) == 2
+    exec("@cuda.jit\ndef constant(out, x):\n    out[0] = x + 7\n", globals())
+    assert result(globals().pop("constant"), 1) == 8
+    parts = [f"@cuda.jit\ndef kernel(out, x):\n    out[0] = x * {k}\n" for k in range(3)]
+    kernels = [made(text) for text in parts]
+    assert [result(kernel, 5) for kernel in kernels] == [0, 5, 10]
+    options = {"text": b"@cuda.jit\ndef kernel(out, x):\n    out[0] = x - 1\n"}
+    assert result(made(options["text"]), 1) == 0
+    indented = """
+        @cuda.jit
+        def kernel(out, x):
+            out[0] = x + 11
+    """
+    space = {"cuda": cuda}
+    exec(textwrap.dedent(indented), space)
+    assert result(space["kernel"], 1) == 12
+    assert result(cuda.jit(eval("lambda out, x: out.fill(x)".replace("fill", "fill"))), 3) == 3
+
+
+def test_compile_with_a_name_of_no_file():
+    text = "\r\n@cuda.jit\r\ndef kernel(out, x):\r\n    out[0] = x + 4\r\n"
+    space = {"cuda": cuda}
+    exec(compile(text, "made up.py", "exec"), space)
+    assert result(space["kernel"], 1) == 5
+
+
+def test_functions_of_a_text_that_was_at_hand():
+    """Their kernel was decorated while exec ran; later nobody has the text."""
+
+    def make():
+        lines = ["def inc(x):", "    return x + 100", "@cuda.jit", "def kernel(out, x):"]
+        text = "\n".join([*lines, "    out[0] = inc(x)", ""])
+        return made(text)
+
+    kernel = make()
+    assert result(kernel, 1) == 101
+    copy = pickle.loads(pickle.dumps(kernel))
+    assert result(copy, 2) == 102
+
+
+def test_a_text_that_is_not_the_codes():
+    """Of texts with such a function only what compiles to the code is taken."""
+    text = "@cuda.jit\ndef kernel(out, x):\n    out[0] = x + {}\n"
+    space = {"cuda": cuda}
+    exec(text.format(3), space)
+    near = [text.format(k) for k in range(3)]
     with pytest.raises(OSError, match=r"(?s)no source text for 'kernel'.*linecache\.cache"):
-        result(names["kernel"], 1)
-    function = eval("lambda out, x: None", {})
-    with pytest.raises(OSError, match="no source text"):
-        result(cuda.jit(function), 1)
+        result(space["kernel"], 1)
+    assert result(made(near[2]), 1) == 3
+
+
+def test_njit_in_a_text():
+    text = "@njit\ndef twice(x):\n    return 2 * x\n"
+    from simt.numba import njit
+
+    twice = made(text, "twice", njit=njit)
+    del text
+    kernel = made("@cuda.jit\ndef kernel(out, x):\n    out[0] = twice(x)\n", twice=twice)
+    assert result(kernel, 4) == 8
+
+
+RUN = """
+import numpy as np
+from simt.numba import cuda
+def inc(x): return x + 1
+@cuda.jit
+def kernel(a):
+    a[cuda.grid(1)] = inc(5)
+a = np.zeros(2)
+kernel[1, 2](a)
+print(a.sum())
+"""
+
+
+@pytest.mark.parametrize("options", [["-c"], ["-Bc"], ["-W", "ignore", "-X", "dev", "-uc"]])
+def test_python_c(options):
+    done = subprocess.run([sys.executable, *options, RUN], capture_output=True, text=True)
+    assert done.stdout == "12.0\n", done.stderr
+
+
+def test_python_of_a_redirected_file(tmp_path):
+    (tmp_path / "program").write_text(RUN)
+    with open(tmp_path / "program") as file:
+        done = subprocess.run([sys.executable], stdin=file, capture_output=True, text=True)
+    assert done.stdout == "12.0\n", done.stderr
+
+
+def test_code_interact():
+    """The console of the library holds the lines of a statement while it runs."""
+    console, lines = code.InteractiveConsole(), RUN.strip().splitlines()
+    for line in [*lines[:2], "@cuda.jit(device=True)", lines[2], "", *lines[3:6], ""]:
+        console.push(line)
+    del lines
+    a = np.zeros(2)
+    console.locals["kernel"][1, 2](a)
+    assert a.tolist() == [6, 6]
+
+
+class History:
+    """As the module readline: the lines that were typed."""
+
+    def __init__(self, text):
+        self.lines = text.strip().splitlines()
+
+    def get_current_history_length(self):
+        return len(self.lines)
+
+    def get_history_item(self, i):
+        return self.lines[i - 1]
+
+
+def test_what_was_typed(monkeypatch):
+    """Statements of the interpreter's own prompt: each begins with line 1; the newest counts."""
+    typed = ["def inc(x): return x + 1", "@cuda.jit\ndef kernel(a):\n    a[cuda.grid(1)] = inc({})"]
+    history = "\n".join([*typed, "0", *typed, "kernel"]).format(7, 5)
+    monkeypatch.setitem(sys.modules, "readline", History(history))
+    space = {"cuda": cuda}
+    for statement in typed:
+        exec(compile(statement.format(5) + "\n", "<stdin>", "single"), space)
+    del typed, history, statement
+    a = np.zeros(2)
+    space["kernel"][1, 2](a)
+    assert a.tolist() == [6, 6]
 
 
 def test_exec_in_a_namespace_without_a_name():
@@ -107,7 +233,9 @@ def test_modules_in_a_zip_file(tmp_path, monkeypatch):
 
 
 def test_imported_modules_and_their_bytecode_only(tmp_path, monkeypatch):
-    (tmp_path / "plain_kernels.py").write_text("from simt.numba import cuda\n" + SIMPLE)
+    source = "from simt.numba import cuda\n" + SIMPLE.replace("1", "9")
+    (tmp_path / "plain_kernels.py").write_text(source)
+    del source  # a text at hand would be found
     monkeypatch.syspath_prepend(str(tmp_path))
     module = importlib.import_module("plain_kernels")
     (tmp_path / "plain_kernels.py").unlink()

@@ -33,6 +33,10 @@ class HostFunction:
         self.py_func = self.__wrapped__ = func
         self.targetoptions = options
         self.signatures = []
+        if func.__code__.co_filename.startswith("<"):
+            from simt import _core
+
+            _core.hold_source(func)
         for name in ("__name__", "__qualname__", "__module__", "__doc__"):
             setattr(self, name, getattr(func, name))
 

@@ -11,6 +11,8 @@ import os
 import sys
 import types
 
+from simt import _core
+
 
 def reduce(kernel):
     """What __reduce__ of a kernel returns."""
@@ -32,6 +34,7 @@ def reduce(kernel):
     lines = None
     if not os.path.exists(code.co_filename):
         lines = linecache.getlines(code.co_filename, function.__globals__)
+        lines = lines or _core.hold_source(function)  # a str: what was given to exec
     parts = (marshal.dumps(code), lines, names, cells, about)
     return _rebuild, (
         type(kernel),
@@ -105,7 +108,9 @@ def _unpacked(value, itself):
 def _rebuild(kind, parts, options, signatures, specialized):
     data, lines, names, cells, about = parts
     code = marshal.loads(data)
-    if lines and code.co_filename not in linecache.cache:
+    if isinstance(lines, str):
+        _core.remember_source(lines)
+    elif lines and code.co_filename not in linecache.cache:
         text = "".join(lines)
         linecache.cache[code.co_filename] = (len(text), None, lines, code.co_filename)
     closure = tuple(types.CellType() for _ in cells)
