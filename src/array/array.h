@@ -76,6 +76,9 @@ simt_status array_from_foreign(dtype dt, const int64_t *shape, const int64_t *st
 simt_status
 array_evaluate(array *a); /* runs the open program if a waits in it; raises a's failure */
 simt_status array_evaluate_all(void);
+/* As array_evaluate_all, at the end of an operation that is done: an interrupt is raised by the interpreter
+ * afterwards. */
+simt_status array_settle(void);
 simt_status
 array_expose(array *a); /* evaluates and marks the storage exposed; then array_data is stable */
 void *array_data(const array *a); /* address of the first element; NULL until evaluated */
@@ -226,10 +229,16 @@ simt_status array_adam_step(const array_adam *items, int n, bool *done);
 void array_set_position_hook(void (*hook)(char *file, size_t size, int *line));
 /* Around waiting for the lock and long evaluations: drop and take the GIL. */
 void array_set_gil_hooks(void *(*drop)(void), void (*take)(void *token));
+/* Once, before anything is computed: what the child of a fork finds. */
+void array_watch_forks(void);
 /* Around a fork, in the parent: no thread is in the middle of an evaluation then. The first may wait, and
  * gives up the GIL meanwhile. The child needs no call. */
 void array_before_fork(void);
 void array_after_fork(void);
+/* Asked after an interrupt in the middle of an operation that itself is done: keeps the interrupt until the
+ * interpreter goes on, when it is raised and array_clear_deferred called. False: it cannot. */
+void array_set_defer_hook(bool (*hook)(void));
+void array_clear_deferred(void);
 /* OpenBLAS's path, asked at the first GEMM. */
 void array_set_blas_path_hook(const char *(*hook)(void));
 

@@ -7,23 +7,50 @@
 #include "array/section.h"
 #include "base/heap.h"
 
-array_context array_ctx = {.lock = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP};
+array_context array_ctx = {.lock = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP,
+                           .withdrawn = UINT32_MAX};
 
-static bool held_for_fork; /* under the lock */
+/* ---- forks ----
+ *
+ * Python's hook before a fork takes the lock, so that the child finds everything between two operations.
+ * A signal handler that forks while its own thread computes cannot: the child ends the run as an interrupt
+ * does, and what waited still waits. Where a library forks without asking Python while another thread
+ * computes, nothing here can be relied on: the child's operations are errors. */
 
-/* The child starts with a free lock: the one that array_before_fork took, or, where a library forked
- * without asking Python, that of a thread which the child does not have. */
+static bool held_for_fork;              /* under the lock */
+static _Thread_local bool forks_inside; /* this thread has the lock and is about to fork */
+static bool torn;
+
 static void after_fork_in_child(void) {
+    bool held = held_for_fork, inside = forks_inside;
+    bool was_free = !held && !inside && pthread_mutex_trylock(&array_ctx.lock) == 0;
     array_ctx.lock = (pthread_mutex_t)PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP;
-    held_for_fork = false;
+    held_for_fork = forks_inside = false;
     section_after_fork();
+    if (inside) {
+        array_ctx.forks++;
+        array_ctx.withdrawn = UINT32_MAX;
+        evaluate_after_fork();
+    } else if (!held && !was_free) {
+        torn = true;
+        pthread_mutex_lock(&array_ctx.lock); /* for ever */
+    }
+}
+
+void array_watch_forks(void) {
+    device_watch_forks(); /* first: the child frees memory here */
+    pthread_atfork(NULL, NULL, after_fork_in_child);
 }
 
 void array_before_fork(void) {
-    if (array_lock() == SIMT_OK) held_for_fork = true;
+    if (array_lock() == SIMT_OK)
+        held_for_fork = true;
+    else
+        forks_inside = true;
 }
 
 void array_after_fork(void) {
+    forks_inside = false;
     if (!held_for_fork) return;
     held_for_fork = false;
     array_unlock();
@@ -40,7 +67,6 @@ simt_status array_context_init(void) {
             graph_program_init(&array_ctx.program);
             const char *eager = getenv("SIMT_EAGER");
             array_ctx.eager = eager && *eager && strcmp(eager, "0") != 0;
-            pthread_atfork(NULL, NULL, after_fork_in_child);
             __atomic_store_n(&array_ctx.ready, true, __ATOMIC_RELEASE);
         }
     }
@@ -54,6 +80,10 @@ void array_set_eager(bool eager) { array_ctx.eager = eager; }
 
 simt_status array_lock(void) {
     if (__builtin_expect(pthread_mutex_trylock(&array_ctx.lock) == 0, 1)) return SIMT_OK;
+    if (torn)
+        return status_fail(SIMT_ERR_RUNTIME,
+                           "this process was forked while another thread computed "
+                           "arrays, and not by Python's os.fork: it cannot use them");
     void *token = array_ctx.gil_drop ? array_ctx.gil_drop() : NULL;
     int error = pthread_mutex_lock(&array_ctx.lock);
     if (array_ctx.gil_take) array_ctx.gil_take(token);
@@ -96,6 +126,9 @@ void array_set_gil_hooks(void *(*drop)(void), void (*take)(void *token)) {
     array_ctx.gil_drop = drop;
     array_ctx.gil_take = take;
 }
+
+void array_set_defer_hook(bool (*hook)(void)) { array_ctx.defer_hook = hook; }
+void array_clear_deferred(void) { array_ctx.deferred = false; }
 
 void array_set_blas_path_hook(const char *(*hook)(void)) { array_ctx.blas_path_hook = hook; }
 

@@ -4,6 +4,11 @@
  * left out and marks its outputs too. A write into memory which existed before is dropped and leaves it
  * as it was: the failure is raised by the next look at anything, what follows in this run and uses that
  * memory is left out too, and the memory is good again afterwards. All other steps are committed.
+ *
+ * An interrupt (Ctrl-C) stops the run between groups of nodes, never the program: what is done is
+ * committed, the other nodes are the open program again (queue_reopen_locked) and run with the next look.
+ * So what has been begun must leave no trace: a step that changes memory with contents is run whole or
+ * undone, all other steps can be repeated. A fork in a signal handler is, in the child, such an interrupt.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -19,33 +24,47 @@
 static struct {
     void **memory; /* per buffer of the plan */
     uint8_t *bad;  /* per buffer: 1 + the number of the failure that it has no value for; 0: fine */
+    bool *filled;  /* per buffer: a step of this run has written it */
     uint32_t buffers_capacity;
+    bool *left; /* per node: its group has not run */
+    uint32_t nodes_capacity;
     uint64_t *args;
     uint32_t args_capacity;
     simt_diag *diags; /* failures of this run */
     int ndiags;
+    const graph_plan *plan; /* on its way; NULL: none */
+    uint32_t step;          /* the one on its way */
+    struct undo *undo;      /* what it changes, where that is to be undone if it does not end */
 } run;
 
 static bool lost_write; /* a write was dropped and nobody has heard of it */
 static simt_diag lost;
 
-static simt_status reserve(uint32_t nbuffers, uint32_t nargs) {
-    if (nbuffers > run.buffers_capacity) {
-        uint32_t grown = nbuffers + nbuffers / 2 + 64;
-        void *memory = heap_resize(run.memory, grown * sizeof *run.memory);
-        if (memory) run.memory = memory;
-        void *bad = heap_resize(run.bad, grown);
-        if (bad) run.bad = bad;
-        if (!memory || !bad) return status_fail(SIMT_ERR_MEMORY, "out of memory while evaluating");
-        run.buffers_capacity = grown;
+static bool grow(void **list, uint32_t capacity, size_t item) {
+    void *grown = heap_resize(*list, capacity * item);
+    if (grown) *list = grown;
+    return grown != NULL;
+}
+
+static simt_status reserve(const graph_plan *plan, uint32_t nargs) {
+    bool fine = true;
+    if (plan->nbuffers > run.buffers_capacity) {
+        uint32_t grown = plan->nbuffers + plan->nbuffers / 2 + 64;
+        fine = grow((void **)&run.memory, grown, sizeof *run.memory) &&
+               grow((void **)&run.bad, grown, sizeof *run.bad) &&
+               grow((void **)&run.filled, grown, sizeof *run.filled);
+        if (fine) run.buffers_capacity = grown;
     }
-    if (nargs > run.args_capacity) {
-        void *args = heap_resize(run.args, (nargs + 64) * sizeof *run.args);
-        if (!args) return status_fail(SIMT_ERR_MEMORY, "out of memory while evaluating");
-        run.args = args;
-        run.args_capacity = nargs + 64;
+    if (fine && plan->nnodes > run.nodes_capacity) {
+        uint32_t grown = plan->nnodes + 64;
+        fine = grow((void **)&run.left, grown, sizeof *run.left);
+        if (fine) run.nodes_capacity = grown;
     }
-    return SIMT_OK;
+    if (fine && nargs > run.args_capacity) {
+        fine = grow((void **)&run.args, nargs + 64, sizeof *run.args);
+        if (fine) run.args_capacity = nargs + 64;
+    }
+    return fine ? SIMT_OK : status_fail(SIMT_ERR_MEMORY, "out of memory while evaluating");
 }
 
 /* ---- failures ---- */
@@ -55,13 +74,7 @@ static uint8_t add_failure(void) {
     if (run.ndiags == MOST_DIAGS) return MOST_DIAGS;
     if (!run.diags) run.diags = heap_alloc(sizeof *run.diags * MOST_DIAGS);
     if (!run.diags) return MOST_DIAGS;
-    simt_diag *diag = &run.diags[run.ndiags++];
-    *diag = *status_get();
-    if (diag->code ==
-        SIMT_ERR_INTERRUPT) { /* KeyboardInterrupt is raised once, not by each reader */
-        diag->code = SIMT_ERR_RUNTIME;
-        strcpy(diag->text, "the computation of this array was interrupted");
-    }
+    run.diags[run.ndiags++] = *status_get();
     return (uint8_t)run.ndiags;
 }
 
@@ -133,10 +146,11 @@ static void release(const graph_plan *plan, const graph_step *step) {
     }
 }
 
-/* ---- kernels that write into arrays which exist ----
+/* ---- kernels that write into memory with contents ----
  *
- * Nobody shall see an array half changed. Such a kernel is not stopped in the middle; but one that takes
- * long, against which a copy of what it writes costs little, is: the arrays then get back what they had. */
+ * Nobody shall see an array half changed, and a step that is repeated must find what it found. Such a
+ * kernel is not stopped in the middle; but one that takes long, against which a copy of what it writes
+ * costs little, is: the memory then gets back what it had. */
 
 #define LONG_KERNEL 1e8 /* ns, as estimated: math functions take longer */
 #define COPY_COST   0.3 /* ns a byte, into new memory */
@@ -151,6 +165,10 @@ typedef struct undo {
     void *copy[MOST_UNDO];
 } undo;
 
+static bool has_contents(const graph_plan *plan, uint32_t buffer) {
+    return existed_before(plan, buffer) || run.filled[buffer];
+}
+
 /* The buffers that the step changes; false: too many to undo. */
 static bool find_changed(const graph_plan *plan, const graph_step *step, undo *u) {
     u->n = 0;
@@ -158,7 +176,7 @@ static bool find_changed(const graph_plan *plan, const graph_step *step, undo *u
     for (uint32_t i = 0; i < step->nnodes; i++) {
         uint32_t b = plan->nodes[step->nodes[i]].out.buffer, k = 0;
         while (k < u->n && u->buffer[k] != b) k++;
-        if (k < u->n || !existed_before(plan, b)) continue;
+        if (k < u->n || !has_contents(plan, b)) continue;
         if (u->n == MOST_UNDO) return false;
         u->buffer[u->n++] = b;
         u->bytes += plan->buffers[b].bytes;
@@ -167,6 +185,7 @@ static bool find_changed(const graph_plan *plan, const graph_step *step, undo *u
 }
 
 static void end_undo(const graph_plan *plan, undo *u, bool restore) {
+    run.undo = NULL;
     for (uint32_t i = 0; i < u->n; i++) {
         size_t bytes = (size_t)plan->buffers[u->buffer[i]].bytes;
         if (restore) memcpy(run.memory[u->buffer[i]], u->copy[i], bytes);
@@ -188,19 +207,36 @@ static bool begin_undo(const graph_plan *plan, undo *u, double cost) {
         }
         memcpy(u->copy[u->n], run.memory[b], bytes);
     }
+    run.undo = u;
     return true;
+}
+
+/* A group that is lowered to several kernels begins with the first of them. */
+static bool begins_group(const graph_plan *plan, const graph_step *step) {
+    if (step == plan->steps || step->is_call || step[-1].is_call) return true;
+    return step->nodes[0] != step[-1].nodes[0];
+}
+
+static simt_status launch_held(const graph_step *step, code_fault *fault) {
+    bool held = device_hold_interrupts(true);
+    simt_status status =
+        runtime_launch_whole(array_ctx.rt, step->kernel, step->grid, run.args, 0, fault);
+    device_hold_interrupts(held);
+    return status;
 }
 
 static simt_status launch(const graph_plan *plan, const graph_step *step, code_fault *fault) {
     simt_runtime *rt = array_ctx.rt;
     undo u;
+    if (!begins_group(plan, step)) return launch_held(step, fault);
     bool few = find_changed(plan, step, &u);
     if (few && u.n == 0) return runtime_launch(rt, step->kernel, step->grid, run.args, 0, fault);
     double cost = runtime_launch_cost(rt, step->kernel, step->grid);
     if (!few || !begin_undo(plan, &u, cost))
         return runtime_launch_whole(rt, step->kernel, step->grid, run.args, 0, fault);
+    unsigned forks = array_ctx.forks;
     simt_status status = runtime_launch(rt, step->kernel, step->grid, run.args, 0, fault);
-    end_undo(plan, &u, status != SIMT_OK);
+    if (forks == array_ctx.forks) end_undo(plan, &u, status != SIMT_OK);
     return status;
 }
 
@@ -233,6 +269,16 @@ static void call_view_of(call_view *v, const graph_view *from, int64_t offset) {
     v->strides = from->strides;
 }
 
+/* May the step be repeated after it was stopped in the middle? */
+static bool is_repeatable(const graph_plan *plan, const graph_node *n) {
+    uint32_t b = n->out.buffer;
+    if (existed_before(plan, b)) return false;
+    if (!run.filled[b]) return true;
+    for (int i = 0; i < n->nin; i++)
+        if (n->scalar[i] < 0 && n->in[i].buffer == b) return false;
+    return n->op != OP_SCATTER_ADD && n->op != OP_INDEX_PUT;
+}
+
 static simt_status run_call(const graph_plan *plan, const graph_step *step) {
     const graph_node *n = &plan->nodes[step->node];
     const int64_t *offsets = array_ctx.program.offsets + n->first_offset;
@@ -243,12 +289,12 @@ static simt_status run_call(const graph_plan *plan, const graph_step *step) {
         if (n->scalar[i] < 0) call_view_of(&c.in[i], &n->in[i], *offsets++);
     call_view_of(&c.out, &n->out, *offsets);
     call_function function = call_find(n->op);
-    bool held = device_hold_interrupts(existed_before(plan, n->out.buffer));
+    bool held = device_hold_interrupts(!is_repeatable(plan, n));
     simt_status status = function ? function(&c)
                                   : status_fail(SIMT_ERR_INTERNAL, "no library step '%s'",
                                                 array_op_table[n->op].name);
     device_hold_interrupts(held);
-    if (status == SIMT_OK) return status;
+    if (status == SIMT_OK || status == SIMT_ERR_INTERRUPT) return status;
     for (uint32_t i = 0; i < array_ctx.npositions; i++) {
         const array_position *p = &array_ctx.positions[i];
         if (p->node == step->node && p->line) status_set_position(p->file, p->line, 0);
@@ -256,27 +302,34 @@ static simt_status run_call(const graph_plan *plan, const graph_step *step) {
     return status;
 }
 
+static void set_filled(const graph_plan *plan, const graph_step *step) {
+    for (uint32_t i = 0; i < step->nnodes; i++)
+        run.filled[plan->nodes[step->nodes[i]].out.buffer] = true;
+}
+
+/* SIMT_ERR_INTERRUPT: the step `run.step` and those after it have not run. */
 static simt_status run_steps(const graph_plan *plan) {
     simt_status first = SIMT_OK;
-    bool stopped = false; /* Ctrl-C: the rest is not started */
-    for (uint32_t i = 0; i < plan->nsteps; i++) {
-        const graph_step *step = &plan->steps[i];
+    unsigned forks = array_ctx.forks;
+    for (run.step = 0; run.step < plan->nsteps; run.step++) {
+        const graph_step *step = &plan->steps[run.step];
         uint8_t mark = first != SIMT_OK ? step_bad(plan, step) : 0;
-        if (stopped) mark = (uint8_t)run.ndiags;
         if (!mark) {
             simt_status status = allocate(plan, step);
             if (status == SIMT_OK)
                 status = step->is_call ? run_call(plan, step) : run_kernel(plan, step);
+            if (status == SIMT_ERR_INTERRUPT || forks != array_ctx.forks) return SIMT_ERR_INTERRUPT;
             if (status != SIMT_OK) {
                 mark = add_failure();
                 if (first == SIMT_OK) first = status;
-                stopped = status == SIMT_ERR_INTERRUPT;
             }
         }
-        if (mark) fail_step(plan, step, mark);
+        if (mark)
+            fail_step(plan, step, mark);
+        else
+            set_filled(plan, step);
         release(plan, step);
     }
-    if (stopped) return status_fail(SIMT_ERR_INTERRUPT, "interrupted");
     return first == SIMT_OK ? first : status_adopt(failure_of(1));
 }
 
@@ -314,38 +367,70 @@ static void fail_all(void) {
     }
 }
 
-/* Hands the computed memory to the storages that are still held. */
-static void commit(const graph_plan *plan) {
+/* Hands the computed memory to the storages that are still held. stopped: what is not filled was only
+ * begun. */
+static void commit(const graph_plan *plan, bool stopped) {
     device *dev = array_ctx.dev;
     for (uint32_t b = 0; b < plan->nbuffers; b++) {
         storage *s = b < plan->nprogram_buffers ? array_ctx.slots[b].store : NULL;
         if (s && run.bad[b] && !existed_before(plan, b))
             storage_fail_locked(s, failure_of(run.bad[b]));
         if (!run.memory[b] || (s && s->data)) continue;
-        if (s && !run.bad[b])
+        if (s && !run.bad[b] && (run.filled[b] || !stopped))
             s->data = run.memory[b];
         else
             dev->free(dev, run.memory[b], (size_t)plan->buffers[b].bytes);
     }
 }
 
+/* Commits what is done; the rest is the open program again, but for what depends on failures. */
+static void stop_plan(const graph_plan *plan) {
+    memset(run.left, 0, plan->nnodes * sizeof *run.left);
+    for (uint32_t i = run.step; i < plan->nsteps; i++) {
+        const graph_step *step = &plan->steps[i];
+        uint8_t mark = run.ndiags ? step_bad(plan, step) : 0;
+        if (mark) fail_step(plan, step, mark);
+        for (uint32_t k = 0; k < step->nnodes && !mark; k++) run.left[step->nodes[k]] = true;
+    }
+    commit(plan, true);
+    run.plan = NULL;
+    queue_reopen_locked(plan, run.left);
+}
+
 static simt_status run_plan(const cached_plan *cached) {
     const graph_plan *plan = cached->plan;
-    SIMT_TRY(reserve(plan->nbuffers, cached->most_args));
+    SIMT_TRY(reserve(plan, cached->most_args));
     memset(run.bad, 0, plan->nbuffers);
+    memset(run.filled, 0, plan->nbuffers * sizeof *run.filled);
     uint32_t b = 0;
     for (; b < plan->nprogram_buffers; b++) run.memory[b] = array_ctx.slots[b].store->data;
     for (; b < plan->nbuffers; b++) run.memory[b] = NULL;
     run.ndiags = 0;
+    run.plan = plan;
+    unsigned forks = array_ctx.forks;
     bool drop = cached->cost > GIL_DROP_COST && array_ctx.gil_drop;
     void *token = drop ? array_ctx.gil_drop() : NULL;
     simt_status status = run_steps(plan);
     if (drop) array_ctx.gil_take(token);
-    commit(plan);
+    if (forks != array_ctx.forks) return SIMT_ERR_INTERRUPT; /* evaluate_after_fork was there */
+    if (status == SIMT_ERR_INTERRUPT) {
+        stop_plan(plan);
+        return status;
+    }
+    commit(plan, false);
+    run.plan = NULL;
     return status;
 }
 
-simt_status evaluate_locked(void) {
+/* In the child, whose thread forked in a signal handler in the middle of a run: the handler may use
+ * arrays, so the run is over. */
+void evaluate_after_fork(void) {
+    if (!run.plan) return;
+    if (run.undo) end_undo(run.plan, run.undo, true);
+    stop_plan(run.plan);
+}
+
+static simt_status evaluate_once(void) {
     array_context *c = &array_ctx;
     if (c->program.nnodes == 0) {
         if (c->nslots) queue_clear_locked();
@@ -363,9 +448,19 @@ simt_status evaluate_locked(void) {
         if (c->gil_take) c->gil_take(token);
     }
     if (status == SIMT_OK) status = run_plan(cached);
+    if (status == SIMT_ERR_INTERRUPT) return status;
     if (status != SIMT_OK && !(cached && run.ndiags)) fail_all();
     queue_clear_locked();
     return status;
+}
+
+simt_status evaluate_locked(void) {
+    for (;;) {
+        unsigned forks = array_ctx.forks;
+        simt_status status = evaluate_once();
+        if (forks == array_ctx.forks) return status;
+        SIMT_TRY(array_lock()); /* the child of a handler that came back: the fork freed the lock */
+    }
 }
 
 simt_status evaluate_outcome_locked(const storage *s, simt_status ran) {
@@ -387,15 +482,19 @@ simt_status array_evaluate(array *a) {
     return status;
 }
 
-simt_status array_evaluate_all(void) {
+static simt_status evaluate_all(bool defer) {
     if (!array_ctx.ready) return SIMT_OK;
     SIMT_TRY(array_lock());
     simt_status status = evaluate_locked();
+    if (defer && queue_defer_locked(status)) status = SIMT_OK;
     if (status == SIMT_OK) status = evaluate_outcome_locked(NULL, status);
     lost_write = false;
     array_unlock();
     return status;
 }
+
+simt_status array_evaluate_all(void) { return evaluate_all(false); }
+simt_status array_settle(void) { return evaluate_all(true); }
 
 simt_status array_expose(array *a) {
     storage *s = a->store;

@@ -34,18 +34,24 @@ typedef struct array_context {
     simt_runtime *rt;
     device *dev;
     bool ready, eager;
+    bool deferred; /* an interrupt waits for the interpreter: array_clear_deferred */
+    unsigned
+        forks; /* grows in the child of a fork that a signal handler did in the middle of a run */
     graph_program program;
     array_slot *slots;
     uint32_t nslots, slots_capacity;
     array_position *positions;
     uint32_t npositions, positions_capacity;
-    size_t pinned;          /* bytes that only the open program keeps alive */
+    uint32_t
+        withdrawn; /* the node that is not to be repeated after an interrupt; UINT32_MAX: none */
+    size_t pinned; /* bytes that only the open program keeps alive */
     array *free_arrays;     /* chained by `store` */
     storage *free_storages; /* chained by `owner` */
     storage *doomed;        /* foreign, to be released after unlocking; chained by `diag` */
     array *_Atomic orphans; /* died while the lock was taken; chained by `store_next` in shape[0] */
     void *(*gil_drop)(void);
     void (*gil_take)(void *token);
+    bool (*defer_hook)(void);
     void (*position_hook)(char *file, size_t size, int *line);
     const char *(*blas_path_hook)(void);
     array_stats stats;
@@ -108,11 +114,16 @@ void queue_output_new(queue_request *q, dtype dt, const int64_t *shape, int ndim
 simt_status queue_add(queue_request *q, array **result);
 /* params[0] of an indexing node: the mask of its axes, and this bit: negative indices are errors. */
 #define INDEX_STRICT ((int64_t)1 << 40)
-void queue_ask_position(array_position *p); /* before taking the lock */
-void queue_clear_locked(void);              /* drops the program's references */
+void queue_ask_position(array_position *p);  /* before taking the lock */
+void queue_clear_locked(void);               /* drops the program's references */
+bool queue_defer_locked(simt_status status); /* true: it was an interrupt, to be raised later */
+/* After a run that was stopped: the program is the nodes that are `left`. What they read has its memory. */
+void queue_reopen_locked(const graph_plan *plan, const bool *left);
 
-/* Runs the open program. Failure: the first failure of a step; what depends on it is marked. */
+/* Runs the open program. Failure: the first failure of a step; what depends on it is marked. An interrupt:
+ * what has not run is the open program again. */
 simt_status evaluate_locked(void);
+void evaluate_after_fork(void); /* in the child, when this thread was in the middle of a run */
 /* What a reader of `s` (or NULL) must hear after a run: its own failure, else that of a dropped write. */
 simt_status evaluate_outcome_locked(const storage *s, simt_status ran);
 

@@ -3,6 +3,10 @@
  * Each storage that takes part has a slot (its buffer number in the program) and one reference from the
  * program. The program runs at once when memory that foreign code can see takes part, when SIMT_EAGER
  * is set, and at the bounds below.
+ *
+ * Interrupts: an operation that ran at once and was interrupted has not happened. One that only made the
+ * program too long has, and its caller, who may be in the middle of more (backward, a layer's running
+ * statistics), must not notice: the binding raises the interrupt once it is back in the interpreter.
  */
 #include <string.h>
 
@@ -89,6 +93,28 @@ static simt_status reserve(void) {
     return SIMT_OK;
 }
 
+/* Runs the program for the sake of its last node. */
+static simt_status run_now(uint32_t number, array *target) {
+    array_ctx.withdrawn = number;
+    simt_status status = evaluate_locked();
+    array_ctx.withdrawn = UINT32_MAX;
+    return evaluate_outcome_locked(target->store, status);
+}
+
+bool queue_defer_locked(simt_status status) {
+    if (status != SIMT_ERR_INTERRUPT || !array_ctx.defer_hook || !array_ctx.defer_hook())
+        return false;
+    array_ctx.deferred = true;
+    return true;
+}
+
+static simt_status run_long(array *target) {
+    if (array_ctx.deferred) return SIMT_OK;
+    simt_status status = evaluate_locked();
+    if (queue_defer_locked(status)) return SIMT_OK;
+    return evaluate_outcome_locked(target->store, status);
+}
+
 static simt_status add_locked(queue_request *q, array **result) {
     graph_node *n = &q->node;
     SIMT_TRY(reserve());
@@ -143,11 +169,9 @@ static simt_status add_locked(queue_request *q, array **result) {
     }
     array_ctx.stats.nodes++;
     *result = target;
-    if (exposed || array_ctx.eager || array_ctx.program.nnodes >= MOST_NODES ||
-        array_ctx.pinned > MOST_PINNED) {
-        status = evaluate_locked();
-        return evaluate_outcome_locked(target->store, status);
-    }
+    if (exposed || array_ctx.eager) return run_now(number, target);
+    if (array_ctx.program.nnodes >= MOST_NODES || array_ctx.pinned > MOST_PINNED)
+        return run_long(target);
     return SIMT_OK;
 }
 
@@ -179,5 +203,44 @@ void queue_clear_locked(void) {
         s->slot = -1;
         s->program_refs = 0;
         storage_unref_locked(s);
+    }
+}
+
+/* The node with the offsets and scalars of this program. It is appended to what is before it: there is
+ * room, and what it is made of is not overwritten. */
+static void append_again(const graph_node *from) {
+    graph_program *p = &array_ctx.program;
+    graph_node n = *from;
+    const int64_t *offset = p->offsets + n.first_offset;
+    for (int i = 0; i < n.nin; i++)
+        if (n.scalar[i] < 0) n.in[i].offset = *offset++;
+    n.out.offset = *offset;
+    graph_program_add(p, &n, p->scalars + n.first_scalar);
+}
+
+void queue_reopen_locked(const graph_plan *plan, const bool *left) {
+    array_context *c = &array_ctx;
+    graph_program_clear(&c->program);
+    c->pinned = 0;
+    for (uint32_t i = 0; i < c->nslots; i++) {
+        const storage *s = c->slots[i].store;
+        c->slots[i].written = false;
+        if (s->refs == s->program_refs && s->data) c->pinned += s->bytes;
+    }
+    uint32_t npositions = 0, position = 0;
+    for (uint32_t i = 0; i < plan->nnodes; i++) {
+        while (position < c->npositions && c->positions[position].node < i) position++;
+        if (!left[i] || i == c->withdrawn) continue;
+        if (position < c->npositions && c->positions[position].node == i) {
+            c->positions[npositions] = c->positions[position++];
+            c->positions[npositions++].node = c->program.nnodes;
+        }
+        c->slots[plan->nodes[i].out.buffer].written = true;
+        append_again(&plan->nodes[i]);
+    }
+    c->npositions = npositions;
+    for (uint32_t i = 0; i < c->nslots; i++) {
+        array_slot *slot = &c->slots[i];
+        slot->fresh = slot->written && (slot->fresh || !plan->buffers[i].ready);
     }
 }

@@ -27,8 +27,9 @@ static void copy_bytes(void *to, const void *from, size_t n) {
     }
     device *dev = runtime_device(array_runtime());
     copy_job job = {to, from};
+    bool held = device_hold_interrupts(true); /* short, and nobody wants half of it */
     Py_BEGIN_ALLOW_THREADS dev->parallel(dev, n, 1 << 18, copy_part, &job);
-    Py_END_ALLOW_THREADS
+    Py_END_ALLOW_THREADS device_hold_interrupts(held);
 }
 
 /* The array of a buffer's parts; false without an exception when it is none of our types. */

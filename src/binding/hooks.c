@@ -26,6 +26,33 @@ static bool interrupt_check(void) {
     return stop;
 }
 
+/* The exception of an interrupt which array/ asked to be raised later. */
+static PyObject *deferred[3];
+
+static int raise_deferred(void *unused) {
+    PyObject *type = deferred[0], *value = deferred[1], *traceback = deferred[2];
+    deferred[0] = deferred[1] = deferred[2] = NULL;
+    array_clear_deferred();
+    PyErr_Restore(type, value, traceback);
+    return -1;
+}
+
+/* Python runs what is pending as soon as the call that is on its way has returned to it. */
+static bool defer_interrupt(void) {
+    PyGILState_STATE state = PyGILState_Ensure();
+    bool kept = false;
+    if (PyErr_Occurred() && !deferred[0]) {
+        PyErr_Fetch(&deferred[0], &deferred[1], &deferred[2]);
+        kept = Py_AddPendingCall(raise_deferred, NULL) == 0;
+        if (!kept) {
+            PyErr_Restore(deferred[0], deferred[1], deferred[2]);
+            deferred[0] = NULL;
+        }
+    }
+    PyGILState_Release(state);
+    return kept;
+}
+
 /* array/ calls this after unlocking, from a thread that may or may not have the GIL. */
 void binding_release_object(void *owner) {
     if (!Py_IsInitialized()) return;
@@ -209,6 +236,8 @@ void binding_install_hooks(void) {
     array_set_gil_hooks(gil_drop, gil_take);
     array_set_position_hook(position);
     array_set_blas_path_hook(blas_path);
+    array_set_defer_hook(defer_interrupt);
+    array_watch_forks();
     device_set_interrupt_check(interrupt_check);
     install_fork_hooks();
 }

@@ -6,10 +6,24 @@ int binding_add_ir(PyObject *module);          /* ir_test.c */
 int binding_add_kernel_test(PyObject *module); /* kernel_test.c */
 bool binding_add_torch(PyObject *module);      /* tensor.c */
 
-static struct PyModuleDef module_def = {PyModuleDef_HEAD_INIT, .m_name = "simt._core",
-                                        .m_size = -1};
+/* Size 0, not -1: so Python asks PyInit__core each time, also in a subinterpreter, instead of handing out
+ * a copy of the main interpreter's module. */
+static struct PyModuleDef module_def = {PyModuleDef_HEAD_INIT, .m_name = "simt._core", .m_size = 0};
+
+static PyObject *refuse_subinterpreter(void) {
+    bool zh = binding_in_chinese();
+    return binding_raise_text(
+        PyExc_ImportError,
+        "simt cannot be imported in a subinterpreter: its arrays and types belong to the main one",
+        "",
+        zh ? "请在主解释器中导入 simt, 或改用进程 (multiprocessing)"
+           : "import it in the main interpreter, or use processes (multiprocessing)");
+}
 
 PyMODINIT_FUNC PyInit__core(void) {
+    static PyObject *made;
+    if (PyInterpreterState_Get() != PyInterpreterState_Main()) return refuse_subinterpreter();
+    if (made) return Py_NewRef(made);
     PyObject *module = PyModule_Create(&module_def);
     if (!module) return NULL;
     binding_install_hooks();
@@ -17,8 +31,10 @@ PyMODINIT_FUNC PyInit__core(void) {
         binding_add_random(module) && binding_add_exchange(module) && binding_add_torch(module) &&
         binding_add_device_array(module) && binding_add_kernels(module) &&
         binding_add_vm(module) == 0 && binding_add_ir(module) == 0 &&
-        binding_add_kernel_test(module) == 0)
+        binding_add_kernel_test(module) == 0) {
+        made = Py_NewRef(module);
         return module;
+    }
     Py_DECREF(module);
     return NULL;
 }

@@ -268,19 +268,45 @@ static bool lists_read(PyObject *const *objects, int count, bool holes, lists *l
     return true;
 }
 
-/* _sgd(params, grads, buffers, lr, momentum, dampening, weight_decay, nesterov, maximize): fills
- * the holes (None) of buffers */
+/* The optimiser's state is changed here, not in Python: an interrupt comes before the step or after all
+ * of it. Returns the n states as a tuple: the list may change meanwhile. */
+static PyObject *take_states(PyObject *states, Py_ssize_t n) {
+    PyObject *kept = PyList_Check(states) ? PyList_AsTuple(states) : NULL;
+    bool ok = kept && PyTuple_GET_SIZE(kept) == n;
+    for (Py_ssize_t i = 0; ok && i < n; i++) ok = PyDict_Check(PyTuple_GET_ITEM(kept, i));
+    if (ok) return kept;
+    Py_XDECREF(kept);
+    if (!PyErr_Occurred())
+        PyErr_SetString(PyExc_TypeError, "optimiser step: a list of states is expected");
+    return NULL;
+}
+
+/* The momentum of each parameter, None where there is none yet; new reference. */
+static PyObject *momentum_buffers(PyObject *states, Py_ssize_t n) {
+    PyObject *list = PyList_New(n);
+    for (Py_ssize_t i = 0; list && i < n; i++) {
+        PyObject *b =
+            states ? PyDict_GetItemString(PyTuple_GET_ITEM(states, i), "momentum_buffer") : NULL;
+        PyList_SET_ITEM(list, i, Py_NewRef(b ? b : Py_None)); /* b was borrowed */
+    }
+    return list;
+}
+
+/* _sgd(params, grads, states or None, lr, momentum, dampening, weight_decay, nesterov, maximize): a state
+ * is a dict and gets its "momentum_buffer" */
 static PyObject *sgd_step_body(PyObject *module, PyObject *args) {
-    PyObject *objects[3];
+    PyObject *objects[3], *given, *states = NULL;
     optim_sgd o;
     int nesterov, maximize;
-    if (!PyArg_ParseTuple(args, "OOOddddpp:_sgd", &objects[0], &objects[1], &objects[2], &o.lr,
-                          &o.momentum, &o.dampening, &o.weight_decay, &nesterov, &maximize))
+    if (!PyArg_ParseTuple(args, "O!OOddddpp:_sgd", &PyList_Type, &objects[0], &objects[1], &given,
+                          &o.lr, &o.momentum, &o.dampening, &o.weight_decay, &nesterov, &maximize))
         return NULL;
     o.nesterov = nesterov;
     o.maximize = maximize;
-    lists l;
-    bool ok = lists_read(objects, 3, true, &l);
+    Py_ssize_t n = PyList_GET_SIZE(objects[0]);
+    if (given != Py_None && !(states = take_states(given, n))) return NULL;
+    lists l = {.n = -1};
+    bool ok = (objects[2] = momentum_buffers(states, n)) && lists_read(objects, 3, true, &l);
     for (Py_ssize_t i = 0; ok && i < l.n; i++) {
         ok = l.list[0] && l.list[0][i] && l.list[1] && l.list[1][i];
         if (!ok) PyErr_SetString(PyExc_TypeError, "optimiser step: a tensor is missing");
@@ -289,40 +315,67 @@ static PyObject *sgd_step_body(PyObject *module, PyObject *args) {
     for (Py_ssize_t i = 0; l.list[2] && i < l.n; i++) { /* buffers made now */
         if (PyTuple_GET_ITEM(l.items[2], i) != Py_None || !l.list[2][i]) continue;
         PyObject *made = tensor_wrap(l.list[2][i]);
-        if (!made || PyList_SetItem(objects[2], i, made) < 0) ok = false;
+        if (!made ||
+            (states && PyDict_SetItemString(PyTuple_GET_ITEM(states, i), "momentum_buffer", made)))
+            ok = false;
+        Py_XDECREF(made);
     }
     lists_free(&l);
+    Py_XDECREF(objects[2]);
+    Py_XDECREF(states);
     if (!ok) return NULL;
     Py_RETURN_NONE;
 }
 SECTION_FUNCTION(sgd_step, sgd_step_body)
 
-/* _adam(params, grads, averages, squares, max_squares or None, steps (list of tensors), lr, beta1,
- * beta2, eps,
- * weight_decay, decoupled, maximize): counts the steps up */
+/* Counts a state's "step" up, a float, by `more`. */
+static bool count_step(PyObject *state, double more, double *step) {
+    PyObject *old = PyDict_GetItemString(state, "step"); /* borrowed */
+    PyObject *number = old ? PyNumber_Float(old) : NULL;
+    if (!number) {
+        if (!PyErr_Occurred()) PyErr_SetString(PyExc_KeyError, "step");
+        return false;
+    }
+    *step = PyFloat_AS_DOUBLE(number) + more;
+    Py_DECREF(number);
+    PyObject *counted = PyFloat_FromDouble(*step);
+    bool ok = counted && PyDict_SetItemString(state, "step", counted) == 0;
+    Py_XDECREF(counted);
+    return ok;
+}
+
+/* _adam(params, grads, averages, squares, max_squares or None, states, lr, beta1, beta2, eps,
+ * weight_decay, decoupled, maximize): a state is a dict, and its "step" is counted up */
 static PyObject *adam_step_body(PyObject *module, PyObject *args) {
-    PyObject *objects[5], *steps;
+    PyObject *objects[5], *states;
     optim_adam o;
     int decoupled, maximize;
-    if (!PyArg_ParseTuple(args, "OOOOOO!dddddpp:_adam", &objects[0], &objects[1], &objects[2],
-                          &objects[3], &objects[4], &PyList_Type, &steps, &o.lr, &o.beta1, &o.beta2,
-                          &o.eps, &o.weight_decay, &decoupled, &maximize))
+    if (!PyArg_ParseTuple(args, "OOOOOOdddddpp:_adam", &objects[0], &objects[1], &objects[2],
+                          &objects[3], &objects[4], &states, &o.lr, &o.beta1, &o.beta2, &o.eps,
+                          &o.weight_decay, &decoupled, &maximize))
         return NULL;
     o.decoupled = decoupled;
     o.maximize = maximize;
     o.amsgrad = objects[4] != Py_None;
     lists l = {.n = -1};
-    PyObject *counts = PyList_AsTuple(steps);
-    bool ok = counts && lists_read(objects, 5, false, &l) && PyTuple_GET_SIZE(counts) == l.n;
+    PyObject *counts = NULL;
+    bool ok = lists_read(objects, 5, false, &l) && (counts = take_states(states, l.n));
     double *numbers = ok ? PyMem_Calloc((size_t)l.n + 1, sizeof *numbers) : NULL;
+    Py_ssize_t counted = 0;
     ok = ok && numbers;
-    for (Py_ssize_t i = 0; ok && i < l.n; i++) {
-        numbers[i] = PyFloat_AsDouble(PyTuple_GET_ITEM(counts, i));
-        ok = !(numbers[i] == -1 && PyErr_Occurred());
+    while (ok && counted < l.n) {
+        ok = count_step(PyTuple_GET_ITEM(counts, counted), 1, &numbers[counted]);
+        counted += ok;
     }
     if (ok)
         ok = binding_ok(grad_optim_adam(l.list[0], l.list[1], l.list[2], l.list[3], l.list[4],
                                         numbers, (int)l.n, &o));
+    if (!ok) { /* it has not happened */
+        PyObject *type, *value, *traceback;
+        PyErr_Fetch(&type, &value, &traceback);
+        while (counted-- > 0) count_step(PyTuple_GET_ITEM(counts, counted), -1, &numbers[counted]);
+        PyErr_Restore(type, value, traceback);
+    }
     PyMem_Free(numbers);
     Py_XDECREF(counts);
     lists_free(&l);

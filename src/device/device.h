@@ -42,4 +42,9 @@ void device_set_interrupt_check(bool (*check)(void));
  * what was set before. */
 bool device_hold_interrupts(bool hold);
 
+/* Once, before the first device: what devices do in the child of a fork. */
+void device_watch_forks(void);
+/* How many forks lie between the first process and this one. */
+unsigned device_forks(void);
+
 #endif

@@ -109,7 +109,7 @@ simt_status grad_optim_sgd(tensor **params, tensor **grads, tensor **buffers, in
     simt_status s = SIMT_OK;
     for (int i = 0; i < n && s == SIMT_OK; i++) s = sgd_one(params[i], grads[i], &buffers[i], o);
     grad_enabled = was;
-    return s == SIMT_OK ? array_evaluate_all() : s;
+    return s == SIMT_OK ? array_settle() : s;
 }
 
 simt_status grad_optim_adam(tensor **params, tensor **grads, tensor **average, tensor **square,
@@ -122,5 +122,5 @@ simt_status grad_optim_adam(tensor **params, tensor **grads, tensor **average, t
         s = adam_one(params[i], grads[i], average[i], square[i], max_square ? max_square[i] : NULL,
                      steps[i], o);
     grad_enabled = was;
-    return s == SIMT_OK && !done ? array_evaluate_all() : s;
+    return s == SIMT_OK && !done ? array_settle() : s;
 }

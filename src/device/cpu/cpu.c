@@ -3,6 +3,7 @@
 #include "base/heap.h"
 
 #include <limits.h>
+#include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +11,7 @@
 
 typedef struct cpu_device {
     device base;
+    struct cpu_device *next; /* list of all, for fork */
     memory *memory;
     pool *pool;
     char name[80];
@@ -123,7 +125,7 @@ static simt_status device_parallel(device *d, size_t count, size_t grain,
     return atomic_load(&j.failed) != 0 ? status_adopt(&j.diag) : SIMT_OK;
 }
 
-/* ---- making ---- */
+/* ---- facts ---- */
 
 static int count_threads(int threads) {
     const char *text = getenv("SIMT_NUM_THREADS");
@@ -152,9 +154,50 @@ static const char *simd_name(void) {
 #endif
 }
 
+/* ---- forks ----
+ *
+ * No lock is taken around a fork: a launch may run for long and may need the interpreter's lock, which
+ * the forking thread holds. The child simply starts over. */
+
+static pthread_mutex_t devices_lock = PTHREAD_MUTEX_INITIALIZER;
+static cpu_device *devices;
+static unsigned forks;
+
+static void after_fork_in_child(void) {
+    forks++;
+    pthread_mutex_init(&devices_lock, NULL);
+    for (cpu_device *d = devices; d != NULL; d = d->next) {
+        memory_forget(d->memory);
+        pool_forget(d->pool);
+    }
+}
+
+void device_watch_forks(void) { pthread_atfork(NULL, NULL, after_fork_in_child); }
+unsigned device_forks(void) { return forks; }
+
+static void add_device(cpu_device *d) {
+    pthread_mutex_lock(&devices_lock);
+    d->next = devices;
+    devices = d;
+    pthread_mutex_unlock(&devices_lock);
+}
+
+static void remove_device(cpu_device *d) {
+    pthread_mutex_lock(&devices_lock);
+    for (cpu_device **at = &devices; *at != NULL; at = &(*at)->next)
+        if (*at == d) {
+            *at = d->next;
+            break;
+        }
+    pthread_mutex_unlock(&devices_lock);
+}
+
+/* ---- making ---- */
+
 static void device_destroy(device *d) {
     cpu_device *cpu = (cpu_device *)d;
     if (cpu == NULL) return;
+    remove_device(cpu);
     pool_free(cpu->pool);
     memory_free(cpu->memory);
     heap_free(cpu);
@@ -182,6 +225,7 @@ simt_status device_cpu_new(int threads, device **out) {
                          .bytes_in_use = device_in_use,
                          .bytes_cached = device_cached,
                          .destroy = device_destroy};
+    add_device(cpu);
     *out = &cpu->base;
     return SIMT_OK;
 }

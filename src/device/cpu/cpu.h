@@ -15,6 +15,8 @@ void memory_free(memory *m); /* cached memory goes back; what is in use stays va
 simt_status memory_take(memory *m, size_t bytes, void **out);
 void memory_give(memory *m, void *p, size_t bytes);
 void memory_trim(memory *m);
+void memory_forget(
+    memory *m); /* in the child of a fork: frees locks of threads that are not there */
 size_t memory_in_use(memory *m);
 size_t memory_cached(memory *m);
 
@@ -25,6 +27,7 @@ typedef struct pool pool;
 typedef void (*pool_work)(void *context, int worker);
 pool *pool_new(int nthreads);
 void pool_free(pool *p);
+void pool_forget(pool *p); /* in the child of a fork: there are no workers */
 int pool_threads(const pool *p);
 bool pool_awake(pool *p); /* workers spin: a job costs them about a microsecond, not a wake-up */
 bool pool_inside(void);   /* the calling thread runs pool work: nested work is to run serially */
@@ -67,7 +70,8 @@ static inline void float_mode_leave(unsigned old) {
 
 /* ---- launches ---- */
 
-/* Asks for an interrupt on the thread that may, unless it asked shortly before `now` or it is held. */
+/* Asks for an interrupt on the thread that may, unless it asked shortly before `now` or it is held. True
+ * also where this is now the child of a fork: the workers' part of the job is lost. */
 bool cpu_interrupted(uint64_t *asked, uint64_t now);
 simt_status cpu_launch(pool *p, const code *c, const code_launch *launch, code_fault *fault);
 

@@ -43,6 +43,7 @@ typedef struct launch_job {
     const code_launch *launch;
     uint64_t nblocks, chunk;
     size_t frame_bytes;
+    unsigned forks; /* device_forks at the start */
     _Atomic uint64_t next;
     _Atomic uint64_t moves; /* grows when a block ends or computes */
     atomic_bool stop;
@@ -138,8 +139,9 @@ static void stop_at(launch_worker *w, simt_status status, uint64_t block) {
 bool cpu_interrupted(uint64_t *asked, uint64_t now) {
     if (held || now - *asked < ASK_NS) return false;
     *asked = now;
+    unsigned forks = device_forks();
     bool (*check)(void) = atomic_load(&interrupt_check);
-    return check != NULL && check();
+    return check != NULL && (check() || forks != device_forks());
 }
 
 static void ask_interrupt(launch_worker *w, uint64_t now) {
@@ -407,7 +409,13 @@ static simt_status report(launch_job *j) {
     simt_status status = (simt_status)atomic_load(&j->status);
     switch (status) {
     case SIMT_OK: return SIMT_OK;
-    case SIMT_ERR_INTERRUPT: return status_fail(status, "kernel %s was interrupted", j->c->name);
+    case SIMT_ERR_INTERRUPT:
+        if (j->forks != device_forks())
+            return status_fail(SIMT_ERR_RUNTIME,
+                               "kernel %s was running when a signal handler forked the process: in "
+                               "the child it is not complete",
+                               j->c->name);
+        return status_fail(status, "kernel %s was interrupted", j->c->name);
     case SIMT_ERR_MEMORY:
         return status_fail(status,
                            "kernel %s: no memory for the state of its blocks (%zu bytes each)",
@@ -448,14 +456,14 @@ static simt_status run_job(pool *p, launch_job *j) {
     return report(j);
 }
 
-/* Asks before a launch that will not ask while it runs; the last answer holds for a while. */
+/* Asks before a launch that will not ask while it runs, unless it is held; the last answer holds for a
+ * while. */
 static simt_status ask_before(const code *c) {
     static _Atomic uint64_t last;
-    uint64_t now = clock_ns();
-    bool (*check)(void) = atomic_load(&interrupt_check);
-    if (now - atomic_load_explicit(&last, memory_order_relaxed) < ASK_NS) return SIMT_OK;
-    atomic_store_explicit(&last, now, memory_order_relaxed);
-    if (check == NULL || !check()) return SIMT_OK;
+    uint64_t now = clock_ns(), asked = atomic_load_explicit(&last, memory_order_relaxed);
+    bool stop = cpu_interrupted(&asked, now);
+    atomic_store_explicit(&last, asked, memory_order_relaxed);
+    if (!stop) return SIMT_OK;
     return status_fail(SIMT_ERR_INTERRUPT, "kernel %s was interrupted", c->name);
 }
 
@@ -467,6 +475,7 @@ simt_status cpu_launch(pool *p, const code *c, const code_launch *launch, code_f
     j.nblocks = code_count_runs(c, launch);
     j.frame_bytes = ((c->frame_bytes + 63) & ~(size_t)63) + launch->shared_bytes;
     j.fault = fault;
+    j.forks = device_forks();
     atomic_init(&j.next, 0);
     atomic_init(&j.moves, 0);
     atomic_init(&j.stop, false);

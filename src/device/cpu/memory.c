@@ -158,6 +158,11 @@ void memory_trim(memory *m) {
     }
 }
 
+/* A list is right at every moment: a taker that got no further leaves its piece in it or has it lost. */
+void memory_forget(memory *m) {
+    for (unsigned i = 0; i < CLASSES; i++) unlock(&m->classes[i]);
+}
+
 size_t memory_in_use(memory *m) { return atomic_load(&m->in_use); }
 size_t memory_cached(memory *m) { return atomic_load(&m->cached); }
 

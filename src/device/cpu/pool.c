@@ -4,7 +4,9 @@
  * SPIN_NS where jobs have been coming sooner than that, else SHORT_SPIN_NS. A job has a gate: workers
  * that arrive while it is open count themselves in; the caller closes it when its own part is done, and
  * waits only for those inside: a worker that wakes late is not missed.
- * After fork the child has no workers: the pool forgets them and starts new ones when needed.
+ * After fork the child has no workers: pool_forget makes the pool start new ones when needed. A job that
+ * was on its way then lacks what they were to do; whoever waits for it (a signal handler forked) sees by
+ * device_forks that it is not done.
  */
 #include "base/heap.h"
 #include "device/cpu/cpu.h"
@@ -21,7 +23,6 @@ enum { SPIN_NS = 100000, SHORT_SPIN_NS = 20000, LONG_GAP_NS = 1000000, MAX_THREA
 
 struct pool {
     int nthreads;             /* with the caller */
-    pool *next;               /* list of all pools, for fork */
     pthread_mutex_t job_lock; /* one job at a time */
     pthread_mutex_t sleep_lock;
     pthread_cond_t sleep_cond;
@@ -37,8 +38,6 @@ struct pool {
 };
 
 static _Thread_local bool inside;
-static pthread_mutex_t pools_lock = PTHREAD_MUTEX_INITIALIZER;
-static pool *pools;
 
 uint64_t clock_ns(void) {
     struct timespec t;
@@ -137,27 +136,16 @@ static void init_sync(pool *p) {
     atomic_store(&p->sleepers, 0);
 }
 
-/* No lock is taken around fork: a launch may run for long and may need the interpreter's lock, which
- * the forking thread holds. The child simply starts over. */
-static void forget_workers(void) {
-    pthread_mutex_init(&pools_lock, NULL);
-    for (pool *p = pools; p != NULL; p = p->next) init_sync(p);
+void pool_forget(pool *p) {
+    init_sync(p);
     inside = false;
 }
 
-static void register_fork(void) { pthread_atfork(NULL, NULL, forget_workers); }
-
 pool *pool_new(int nthreads) {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
     pool *p = heap_aligned(64, sizeof *p);
     if (p == NULL) return NULL;
     *p = (pool){.nthreads = nthreads < 1 ? 1 : nthreads > MAX_THREADS ? MAX_THREADS : nthreads};
     init_sync(p);
-    pthread_once(&once, register_fork);
-    pthread_mutex_lock(&pools_lock);
-    p->next = pools;
-    pools = p;
-    pthread_mutex_unlock(&pools_lock);
     return p;
 }
 
@@ -168,13 +156,6 @@ void pool_free(pool *p) {
     pthread_cond_broadcast(&p->sleep_cond);
     pthread_mutex_unlock(&p->sleep_lock);
     for (int i = 0; i < p->nstarted; i++) pthread_join(p->threads[i], NULL);
-    pthread_mutex_lock(&pools_lock);
-    for (pool **q = &pools; *q != NULL; q = &(*q)->next)
-        if (*q == p) {
-            *q = p->next;
-            break;
-        }
-    pthread_mutex_unlock(&pools_lock);
     heap_free(p);
 }
 
@@ -194,6 +175,7 @@ static void await_workers(pool *p, void *context, void (*idle)(void *context)) {
 
 bool pool_run(pool *p, pool_work fn, void *context, void (*idle)(void *context)) {
     if (p->nthreads == 1 || inside || pthread_mutex_trylock(&p->job_lock) != 0) return false;
+    unsigned forks = device_forks();
     if (!p->started) start_workers(p);
     p->fn = fn;
     p->context = context;
@@ -209,6 +191,6 @@ bool pool_run(pool *p, pool_work fn, void *context, void (*idle)(void *context))
     atomic_fetch_and(&p->gate, ~GATE_OPEN);
     await_workers(p, context, idle);
     inside = false;
-    pthread_mutex_unlock(&p->job_lock);
+    if (forks == device_forks()) pthread_mutex_unlock(&p->job_lock);
     return true;
 }

@@ -234,14 +234,10 @@ class SGD(Optimizer):
             return
         params, grads = [p for p, _ in pairs], [g for _, g in pairs]
         momentum = group["momentum"]
-        state = self.state
-        buffers = (
-            [state[p].get("momentum_buffer") for p in params] if momentum else [None] * len(params)
-        )
         _C._sgd(
             params,
             grads,
-            buffers,
+            [self.state[p] for p in params] if momentum else None,
             float(group["lr"]),
             momentum,
             group["dampening"],
@@ -249,9 +245,6 @@ class SGD(Optimizer):
             group["nesterov"],
             group["maximize"],
         )
-        if momentum:
-            for p, b in zip(params, buffers, strict=False):
-                state[p]["momentum_buffer"] = b
 
 
 class _Adams(Optimizer):
@@ -295,7 +288,7 @@ class _Adams(Optimizer):
         super().__init__(params, defaults)
 
     def _step_group(self, group):
-        params, grads, averages, squares, largest, steps = [], [], [], [], [], []
+        params, grads, averages, squares, largest, states = [], [], [], [], [], []
         amsgrad = group["amsgrad"]
         all_state = self.state
         for p in group["params"]:
@@ -303,15 +296,14 @@ class _Adams(Optimizer):
             if g is None:
                 continue
             state = all_state[p]
-            if not state:  # filled in one go: another thread may step too
+            if not state:  # filled in one go: another thread may step too, an interrupt may come
                 names = ["exp_avg", "exp_avg_sq"] + ["max_exp_avg_sq"] * amsgrad
                 state.update({"step": 0.0, **{name: _zeros(p) for name in names}})
-            state["step"] = step = float(state["step"]) + 1.0
             params.append(p)
             grads.append(g)
             averages.append(state["exp_avg"])
             squares.append(state["exp_avg_sq"])
-            steps.append(step)
+            states.append(state)
             if amsgrad:
                 largest.append(state["max_exp_avg_sq"])
         if not params:
@@ -323,7 +315,7 @@ class _Adams(Optimizer):
             averages,
             squares,
             largest if amsgrad else None,
-            steps,
+            states,
             float(group["lr"]),
             beta1,
             beta2,
