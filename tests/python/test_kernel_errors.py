@@ -195,20 +195,6 @@ def global_statement(a):
     counter = 1
 
 
-@refused("a function inside a kernel: define it outside", "def inner")
-def function_inside(a):
-    def inner(x):
-        return x
-
-    a[0] = inner(1)
-
-
-@refused("a lambda is not possible in a kernel: define it outside", "lambda x")
-def lambda_inside(a):
-    f = lambda x: x
-    a[0] = f(1)
-
-
 @refused("a match statement is not possible in a kernel: use if/elif", "match")
 def match_statement(a):
     match 1:

@@ -206,11 +206,6 @@ for k, v in {"a": 1}.items():
     pass
 -> {"a": 1}.items() | a dict is not possible in a kernel: use an array, or if/elif
 
-def f(x):
-    return x
-a[0] = f(1)
--> def f(x) | a function inside a kernel: define it outside, with @cuda.jit(device=True)
-
 del a[0]
 -> del a[0] | del is not possible in a kernel: leave it out: variables of a kernel need no deleting
 

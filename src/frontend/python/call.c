@@ -21,8 +21,8 @@ bool py_call_arguments(py_ctx *c, const py_node *n, py_call *x, bool or_none) {
     return true;
 }
 
-static bool bind_arguments(py_ctx *c, const py_node *at, const py_function *fn, const py_call *x,
-                           py_val *bound, uint32_t *count) {
+bool py_bind_arguments(py_ctx *c, const py_node *at, const py_function *fn, const py_call *x,
+                       py_val *bound, uint32_t *count) {
     const py_node *a = fn->tree->a;
     uint32_t n = a->list.count + a->list2.count;
     if (a->b != NULL || a->list3.count > 0)
@@ -67,7 +67,7 @@ static bool call_function(py_ctx *c, const py_node *n, const py_entity *e, py_ca
     uint32_t count = 0;
     simt_status status = c->host->function(c->host->context, e, &fn);
     if (status != SIMT_OK) return py_pass_failure(c, n, status);
-    if (!bind_arguments(c, n, fn, x, bound, &count)) return false;
+    if (!py_bind_arguments(c, n, fn, x, bound, &count)) return false;
     if (fn->ndeclared == 0) return py_call_function(c, n, fn, bound, count, out);
     return py_call_declared(c, n, fn, bound, count, x->nargs + x->nkeywords, out);
 }
@@ -185,10 +185,12 @@ bool py_call_expr(py_ctx *c, const py_node *n, py_val *out) {
     }
     if (f.type->kind != TY_ENTITY) return py_fail_call(c, n, &f);
     const py_entity *e = f.type->entity;
-    if (!py_call_arguments(c, n, &x, e->kind == PY_ENTITY_FUNCTION)) return false;
+    bool is_function = e->kind == PY_ENTITY_FUNCTION || e->kind == PY_ENTITY_CLOSURE;
+    if (!py_call_arguments(c, n, &x, is_function)) return false;
     switch (e->kind) {
     case PY_ENTITY_INTRINSIC: return call_intrinsic(c, n, e, &x, out);
     case PY_ENTITY_FUNCTION: return call_function(c, n, e, &x, out);
+    case PY_ENTITY_CLOSURE: return py_call_closure(c, n, e, &x, out);
     case PY_ENTITY_TYPE: return call_type(c, n, e, &x, out);
     case PY_ENTITY_NAMED: return py_call_named(c, n, e->names, &x, out);
     default: return py_fail_call(c, n, &f);

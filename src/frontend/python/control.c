@@ -289,6 +289,13 @@ static bool do_assert(py_ctx *c, const py_node *n) {
     return true;
 }
 
+/* The name becomes the function. */
+static bool do_function(py_ctx *c, const py_node *n) {
+    py_val f;
+    py_node name = {.kind = PY_NAME, .line = n->line, .column = n->column, .name = n->name};
+    return py_closure_value(c, n, &f) && py_assign(c, &name, &f);
+}
+
 static bool do_aug_assign(py_ctx *c, const py_node *n) {
     py_val old, value, sum;
     const py_node *t = n->a;
@@ -341,9 +348,7 @@ static bool statement(py_ctx *c, const py_node *n) {
     case PY_CONTINUE: return do_jump(c, n);
     case PY_RAISE: return do_raise(c, n);
     case PY_ASSERT: return do_assert(c, n);
-    case PY_FUNCTION:
-        return py_fail(
-            c, n, "a function inside a kernel: define it outside, with @cuda.jit(device=True)");
+    case PY_FUNCTION: return do_function(c, n);
     default: return py_fail_unsupported(c, n);
     }
 }

@@ -308,6 +308,7 @@ static bool dispatch(py_ctx *c, const py_node *n, py_val *out) {
     case PY_CALL: return py_call_expr(c, n, out);
     case PY_TUPLE: return tuple(c, n, out);
     case PY_SLICE: return slice(c, n, out);
+    case PY_LAMBDA: return py_closure_value(c, n, out);
     case PY_NAMED: return py_expr_or_none(c, n->b, out) && py_assign(c, n->a, out);
     case PY_LIST:
         return py_fail(c, n,

@@ -101,6 +101,7 @@ typedef enum py_entity_kind {
     PY_ENTITY_MODULE,    /* handle; attributes are asked with `attribute` */
     PY_ENTITY_NAMED,     /* a class of named tuples: names */
     PY_ENTITY_EXCEPTION, /* an exception class: handle */
+    PY_ENTITY_CLOSURE,   /* a function written inside the kernel: closure.c; no host gives it */
     PY_ENTITY_OBJECT     /* anything else: name says what it is, for the error */
 } py_entity_kind;
 

@@ -10,12 +10,16 @@
  */
 #include "frontend/python/work.h"
 
+#include <string.h>
+
 /* ---- which variables a piece of code assigns ---- */
 
 typedef struct name_list {
     py_ctx *c;
     py_var **vars;
     uint32_t n;
+    const char **out; /* instead: names, of which the assigned ones go */
+    uint32_t nout;
 } name_list;
 
 static void add_var(name_list *l, py_var *v) {
@@ -25,7 +29,14 @@ static void add_var(name_list *l, py_var *v) {
     l->vars[l->n++] = v;
 }
 
-static void add_name(name_list *l, const char *name) { add_var(l, py_get_var(l->c, name)); }
+static void add_name(name_list *l, const char *name) {
+    for (uint32_t i = 0; i < l->nout; i++)
+        if (strcmp(l->out[i], name) == 0) {
+            l->out[i] = l->out[--l->nout];
+            return;
+        }
+    if (l->out == NULL) add_var(l, py_get_var(l->c, name));
+}
 
 static void scan_target(name_list *l, const py_node *n) {
     if (n->kind == PY_NAME) add_name(l, n->name);
@@ -61,6 +72,13 @@ py_var **py_assigned(py_ctx *c, const py_list *statements, uint32_t *n) {
     scan_all(&l, statements);
     *n = l.n;
     return l.vars;
+}
+
+void py_drop_assigned(py_ctx *c, const py_list *statements, const char **names, uint32_t *n) {
+    if (*n == 0) return;
+    name_list l = {.c = c, .out = names, .nout = *n};
+    scan_all(&l, statements);
+    *n = l.nout;
 }
 
 /* ---- merges ---- */

@@ -14,7 +14,6 @@ static const struct {
     {"DictComp", "a dict comprehension", "write a for loop"},
     {"GeneratorExp", "a generator expression", "write a for loop"},
     {"JoinedStr", "an f-string", "give print the values: print('i =', i)"},
-    {"Lambda", "a lambda", "define it outside the kernel and call it by its name"},
     {"Try", "try/except", "test the condition with if"},
     {"TryStar", "try/except*", "test the condition with if"},
     {"With", "a with statement", "open what is needed before the launch"},

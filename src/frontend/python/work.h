@@ -15,7 +15,7 @@
  *   call.c        calls                       tuple.c      items of tuples
  *   declared.c    calls of functions          named.c      named tuples, vector types
  *                 with signatures             unsupported.c what to write instead
- *   method.c      methods of values
+ *   method.c      methods of values           closure.c    functions inside a kernel
  *   intrinsics.def + intrinsics_*.c: what can be called
  *
  * Functions returning bool have reported the error (py_fail) when they return false.
@@ -129,6 +129,7 @@ typedef struct py_ctx {
     py_kernel *kernel;
     arena *mem;
     py_frame *frame, *frames;
+    struct py_closure *closures;
     ir_func *f;
     ir_builder b;
     bool emit; /* lowering; else typing */
@@ -382,6 +383,16 @@ bool py_call_arguments(py_ctx *c, const py_node *n, py_call *x, bool or_none);
 /* A function of kernels that is written in Python ("numpy.sum"); *found: there is such a one. */
 bool py_call_library(py_ctx *c, const char *name, py_call *x, py_val *out, bool *found);
 
+/* Arguments by position, keyword and default, in the order of the parameters; *args: a tuple. */
+bool py_bind_arguments(py_ctx *c, const py_node *at, const py_function *fn, const py_call *x,
+                       py_val *bound, uint32_t *count);
+
+/* ---- closure.c ---- */
+typedef struct py_closure py_closure;
+/* The function that n, a `def` or a lambda in the kernel, makes. */
+bool py_closure_value(py_ctx *c, const py_node *n, py_val *out);
+bool py_call_closure(py_ctx *c, const py_node *at, const py_entity *e, py_call *x, py_val *out);
+
 /* ---- method.c ---- */
 /* `of.name(...)` of a number or an array; *found: it has such a method. */
 bool py_call_method(py_ctx *c, const py_node *n, const py_val *of, py_val *out, bool *found);
@@ -394,6 +405,8 @@ void py_fault_unless(py_ctx *c, const py_node *at, ir_value *cond, const py_faul
 /* ---- merge.c ---- */
 /* Variables assigned in these statements. */
 py_var **py_assigned(py_ctx *c, const py_list *statements, uint32_t *n);
+/* Takes out of the names those that these statements assign. */
+void py_drop_assigned(py_ctx *c, const py_list *statements, const char **names, uint32_t *n);
 /* A merge of `var` (or NULL), which comes first, and (assigns) of the variables that `at` assigns. */
 py_merge *py_merge_new(py_ctx *c, const py_node *at, py_var *var, bool assigns);
 ir_type *py_merge_slots(py_ctx *c, const py_merge *m, uint32_t *n);
