@@ -340,6 +340,13 @@ static int as_type(PyObject *o, kernel_host *owner, py_entity *out) {
     return out->type != PY_S_NONE;
 }
 
+/* Has the function been overloaded (simt.numba.extending)? */
+static bool is_overloaded(PyObject *function) {
+    PyObject *all = attribute_or_null(function, "_simt_overloads");
+    Py_XDECREF(all);
+    return all != NULL;
+}
+
 /* The Python function of one, or of a dispatcher (its attribute py_func). New reference, or NULL. */
 static PyObject *python_function(PyObject *o) {
     if (PyFunction_Check(o)) return Py_NewRef(o);
@@ -356,8 +363,9 @@ static int as_function(PyObject *o, kernel_host *owner, py_entity *out) {
     if (!function) return 0;
     PyObject *name = ((PyFunctionObject *)function)->func_name;
     out->handle = o;
-    int status = done_or_failed(keep(owner, o) && become(out, PY_ENTITY_FUNCTION,
-                                                         keep_text(owner, PyUnicode_AsUTF8(name))));
+    py_entity_kind kind = is_overloaded(function) ? PY_ENTITY_OVERLOAD : PY_ENTITY_FUNCTION;
+    int status = done_or_failed(keep(owner, o) &&
+                                become(out, kind, keep_text(owner, PyUnicode_AsUTF8(name))));
     Py_DECREF(function);
     return status;
 }
@@ -620,6 +628,19 @@ static simt_status host_function(void *context, const py_entity *of, const py_fu
                             : status_fail(SIMT_ERR_TYPING, "'%s' is not a function", of->name);
 }
 
+static simt_status host_overload(void *context, const py_entity *of, const uint8_t *signature,
+                                 size_t bytes, py_entity *out) {
+    PyObject *module = PyImport_ImportModule("simt.numba.extending");
+    PyObject *function = module ? PyObject_CallMethod(module, "_choose", "Oy#", of->handle,
+                                                      (const char *)signature, (Py_ssize_t)bytes)
+                                : NULL;
+    Py_XDECREF(module);
+    memset(out, 0, sizeof *out);
+    bool ok = function && as_function(function, context, out) > 0;
+    Py_XDECREF(function);
+    return ok ? SIMT_OK : status_of_exception();
+}
+
 /* Functions of kernels that are written in Python: simt.numba.cuda._library. */
 static simt_status host_library(void *context, const char *name, py_entity *out) {
     memset(out, 0, sizeof *out);
@@ -638,6 +659,7 @@ void kernel_host_init(kernel_host *h) {
                                .lookup = host_lookup,
                                .attribute = host_attribute,
                                .function = host_function,
+                               .overload = host_overload,
                                .library = host_library}};
     arena_init(&h->mem);
 }

@@ -196,11 +196,46 @@ static bool run(const configured *c, const kernel_entry *e, kernel_args *k,
     return ok;
 }
 
+/* numba.config's switches: 1 warns of small grids, 2 of host arrays; 0 in most programs. */
+static int warnings_on;
+
+static bool warn(const char *format, long long n) {
+    PyObject *module = PyImport_ImportModule("simt.numba.core.errors");
+    PyObject *category = module ? PyObject_GetAttrString(module, "NumbaPerformanceWarning") : NULL;
+    bool ok = category && PyErr_WarnFormat(category, 1, format, n) == 0;
+    Py_XDECREF(category);
+    Py_XDECREF(module);
+    return ok;
+}
+
+static bool is_host_array(PyObject *o) { return strcmp(Py_TYPE(o)->tp_name, "numpy.ndarray") == 0; }
+
+static bool warn_of_launch(const configured *c, PyObject *const *args, Py_ssize_t n) {
+    int64_t blocks = c->grid[0] * c->grid[1] * c->grid[2];
+    if ((warnings_on & 1) && blocks < 2 * runtime_device(array_runtime())->nthreads &&
+        !warn("Grid size %lld will likely result in GPU under-utilization due to low occupancy.",
+              (long long)blocks))
+        return false;
+    for (Py_ssize_t i = 0; (warnings_on & 2) && i < n; i++)
+        if (is_host_array(args[i]) &&
+            !warn("Host array used in CUDA kernel will incur copy overhead to/from device.", 0))
+            return false;
+    return true;
+}
+
+static PyObject *kernel_warnings(PyObject *module, PyObject *on) {
+    long bits = PyLong_AsLong(on);
+    if (bits == -1 && PyErr_Occurred()) return NULL;
+    warnings_on = (int)bits;
+    Py_RETURN_NONE;
+}
+
 static bool launch(const configured *c, PyObject *const *args, Py_ssize_t n) {
     dispatcher *d = c->of;
     kernel_args k;
     kernel_names names = {d->name, d->function};
-    if (!check_launch(c) || !check_count(d, n) || !binding_start() || !binding_enter())
+    if (!check_launch(c) || !check_count(d, n) || !binding_start() ||
+        (warnings_on && !warn_of_launch(c, args, n)) || !binding_enter())
         return kernel_add_definition(d->function, d->name);
     bool walked = kernel_args_walk(&k, &names, args, n);
     binding_leave();
@@ -606,6 +641,7 @@ static PyMethodDef functions[] = {
     {"hold_source", hold_source, METH_O, NULL},
     {"remember_source", remember_source, METH_O, NULL},
     {"signature_of", (PyCFunction)(void (*)(void))signature_of_objects, METH_FASTCALL, NULL},
+    {"kernel_warnings", kernel_warnings, METH_O, NULL},
     {NULL},
 };
 

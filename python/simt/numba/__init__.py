@@ -7,7 +7,14 @@ for. What njit and jit make is compiled in kernels and is plain Python on the ho
 from simt._missing import module_hooks as _module_hooks
 
 from . import types  # noqa: F401
-from ._host import get_num_threads, jit, njit, prange, set_num_threads  # noqa: F401
+from ._host import (  # noqa: F401
+    get_num_threads,
+    jit,
+    literal_unroll,
+    njit,
+    prange,
+    set_num_threads,
+)
 from .core import config, errors  # noqa: F401
 from .core.types import (  # noqa: F401
     Signature,
@@ -99,4 +106,4 @@ def guvectorize(ftylist, signature, target="cpu", **options):
     return _make_ufunc("guvectorize", ftylist, signature, target, options)
 
 
-__getattr__, __dir__ = _module_hooks(globals(), lazy=("cuda", "np"))
+__getattr__, __dir__ = _module_hooks(globals(), lazy=("cuda", "extending", "np"))

@@ -92,3 +92,8 @@ def set_num_threads(n):
     """Checks n and changes nothing: functions of njit run in one thread."""
     if not 1 <= n <= get_num_threads():
         raise ValueError(f"The number of threads must be between 1 and {get_num_threads()}")
+
+
+def literal_unroll(container):
+    """The container: a kernel's loop over a tuple is unrolled as it is."""
+    return container

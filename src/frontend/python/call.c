@@ -72,6 +72,25 @@ static bool call_function(py_ctx *c, const py_node *n, const py_entity *e, py_ca
     return py_call_declared(c, n, fn, bound, count, x->nargs + x->nkeywords, out);
 }
 
+/* Which function it is depends on the types of the arguments. */
+static bool call_overload(py_ctx *c, const py_node *n, const py_entity *e, py_call *x,
+                          py_val *out) {
+    const py_function *stub, *fn;
+    py_val bound[65];
+    uint32_t count = 0;
+    py_bytes signature = {0};
+    py_entity *chosen = PY_NEW(c, py_entity, 1);
+    simt_status status = c->host->function(c->host->context, e, &stub);
+    if (status != SIMT_OK) return py_pass_failure(c, n, status);
+    if (!py_bind_arguments(c, n, stub, x, bound, &count)) return false;
+    for (uint32_t i = 0; i < count; i++)
+        if (!py_write_signature(c, n, bound[i].type, &signature)) return false;
+    status = c->host->overload(c->host->context, e, signature.bytes, signature.count, chosen);
+    if (status == SIMT_OK) status = c->host->function(c->host->context, chosen, &fn);
+    if (status != SIMT_OK) return py_pass_failure(c, n, status);
+    return py_call_function(c, n, fn, bound, count, out);
+}
+
 /* Python's own constructors keep some types (Numba): int of an integer, float of a float. */
 static bool call_type(py_ctx *c, const py_node *n, const py_entity *e, py_call *x, py_val *out) {
     if (e->record != NULL)
@@ -185,11 +204,13 @@ bool py_call_expr(py_ctx *c, const py_node *n, py_val *out) {
     }
     if (f.type->kind != TY_ENTITY) return py_fail_call(c, n, &f);
     const py_entity *e = f.type->entity;
-    bool is_function = e->kind == PY_ENTITY_FUNCTION || e->kind == PY_ENTITY_CLOSURE;
+    bool is_function = e->kind == PY_ENTITY_FUNCTION || e->kind == PY_ENTITY_CLOSURE ||
+                       e->kind == PY_ENTITY_OVERLOAD;
     if (!py_call_arguments(c, n, &x, is_function)) return false;
     switch (e->kind) {
     case PY_ENTITY_INTRINSIC: return call_intrinsic(c, n, e, &x, out);
     case PY_ENTITY_FUNCTION: return call_function(c, n, e, &x, out);
+    case PY_ENTITY_OVERLOAD: return call_overload(c, n, e, &x, out);
     case PY_ENTITY_CLOSURE: return py_call_closure(c, n, e, &x, out);
     case PY_ENTITY_TYPE: return call_type(c, n, e, &x, out);
     case PY_ENTITY_NAMED: return py_call_named(c, n, e->names, &x, out);

@@ -98,6 +98,7 @@ typedef enum py_entity_kind {
     PY_ENTITY_TYPE,      /* a scalar type (np.float32, numba.int32, int, ...), or a record type */
     PY_ENTITY_INTRINSIC, /* name: "math.sin", "cuda.grid", "numpy.sqrt", "builtins.range", ... */
     PY_ENTITY_FUNCTION,  /* a Python function or device function: handle */
+    PY_ENTITY_OVERLOAD,  /* a function that has one for each kind of argument types: handle */
     PY_ENTITY_MODULE,    /* handle; attributes are asked with `attribute` */
     PY_ENTITY_NAMED,     /* a class of named tuples: names */
     PY_ENTITY_EXCEPTION, /* an exception class: handle */
@@ -159,6 +160,9 @@ typedef struct py_host {
     simt_status (*attribute)(void *context, const py_entity *of, const char *name, py_entity *out);
     /* The tree of a FUNCTION entity; the same pointer for the same function (it is a key). */
     simt_status (*function)(void *context, const py_entity *of, const py_function **out);
+    /* The function that an OVERLOAD means for arguments of these types (a signature). */
+    simt_status (*overload)(void *context, const py_entity *of, const uint8_t *signature,
+                            size_t bytes, py_entity *out);
     /* What stands for a function that is written in Python for kernels: "numpy.sum", "array.sum" (a
      * method: the array comes first). A FUNCTION, or kind OBJECT where there is none. */
     simt_status (*library)(void *context, const char *name, py_entity *out);

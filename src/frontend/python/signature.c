@@ -170,6 +170,49 @@ bool py_read_types(py_ctx *c, const uint8_t *signature, size_t bytes, const py_t
     return true;
 }
 
+static void put(py_ctx *c, py_bytes *out, const void *bytes, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        out->bytes = py_grow(c, out->bytes, out->count, 1);
+        out->bytes[out->count++] = ((const uint8_t *)bytes)[i];
+    }
+}
+
+static void put_byte(py_ctx *c, py_bytes *out, int byte) {
+    put(c, out, &(uint8_t){(uint8_t)byte}, 1);
+}
+
+static void write_array(py_ctx *c, const py_type *t, py_bytes *out) {
+    put_byte(c, out, PY_SIG_ARRAY);
+    put_byte(c, out, t->record != NULL ? PY_SIG_RECORD : t->scalar);
+    put_byte(c, out, t->ndim);
+    put_byte(c, out, t->layout);
+    put_byte(c, out, t->readonly ? PY_ARRAY_READONLY : 0);
+    if (t->record == NULL) return;
+    put_byte(c, out, (int)(t->record->bytes & 255));
+    put_byte(c, out, (int)(t->record->bytes >> 8));
+    put(c, out, t->record->text, t->record->bytes);
+}
+
+bool py_write_signature(py_ctx *c, const py_node *at, const py_type *t, py_bytes *out) {
+    switch ((py_type_kind)t->kind) {
+    case TY_NONE: put_byte(c, out, PY_SIG_NONE); return true;
+    case TY_SCALAR: put_byte(c, out, t->scalar); return true;
+    case TY_ARRAY: write_array(c, t, out); return true;
+    case TY_TUPLE:
+        put_byte(c, out, t->names != NULL ? PY_SIG_NAMED : PY_SIG_TUPLE);
+        put_byte(c, out, (int)t->count);
+        if (t->names != NULL) {
+            put(c, out, t->names->name, strlen(t->names->name) + 1);
+            for (uint32_t i = 0; i < t->count; i++)
+                put(c, out, t->names->fields[i], strlen(t->names->fields[i]) + 1);
+        }
+        for (uint32_t i = 0; i < t->count; i++)
+            if (!py_write_signature(c, at, t->items[i], out)) return false;
+        return true;
+    default: return py_fail(c, at, "an overload of %s is not in simt yet", py_type_text(c, t));
+    }
+}
+
 bool py_read_parameters(py_ctx *c, const py_function *fn, const uint8_t *signature, size_t bytes,
                         py_val **out, uint32_t *count) {
     reader r = {signature, signature + bytes, 0};

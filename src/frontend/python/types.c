@@ -127,9 +127,9 @@ static void print_type(strbuf *b, const py_type *t) {
         break;
     case TY_MIXED: strbuf_puts(b, "of several types"); break;
     case TY_ENTITY: {
-        static const char *const what[] = {"constant", "tuple",    "array",  "type",
-                                           "function", "function", "module", "class",
-                                           "class",    "function", "object"};
+        static const char *const what[] = {"constant", "tuple",    "array",    "type",
+                                           "function", "function", "function", "module",
+                                           "class",    "class",    "function", "object"};
         _Static_assert(sizeof what / sizeof *what == PY_ENTITY_OBJECT + 1, "a word per kind");
         strbuf_puts(b, what[t->entity->kind]);
         if (t->entity->kind == PY_ENTITY_TYPE)

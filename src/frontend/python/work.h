@@ -189,6 +189,12 @@ uint32_t py_add_fault(py_ctx *c, const py_node *at, const py_fault *fault);
 /* ---- signature.c ---- */
 /* A parameter of the IR function: noted while typing (NULL), given while lowering, in the same order. */
 ir_value *py_add_slot(py_ctx *c, ir_type t, const char *name);
+/* Appends a type as a signature has it; false: no argument of a launch has such a type. */
+typedef struct py_bytes {
+    uint8_t *bytes; /* growing, in the arena */
+    uint32_t count;
+} py_bytes;
+bool py_write_signature(py_ctx *c, const py_node *at, const py_type *t, py_bytes *out);
 /* Values of the kernel's parameters. */
 bool py_read_parameters(py_ctx *c, const py_function *fn, const uint8_t *signature, size_t bytes,
                         py_val **out, uint32_t *count);

@@ -84,6 +84,23 @@ Reduce = reduce
 globals().update({name: getattr(_intrinsics, name) for name in _intrinsics.NAMES})
 globals().update(_intrinsics.VECTORS)
 
-__getattr__, __dir__ = _module_hooks(
-    globals(), lazy=("fp16", "kernels", "libdevice", "random", "vectorizers")
+# memory.py is loaded when one of its names is asked for.
+_OF_MEMORY = (
+    *("BaseCUDAMemoryManager", "HostOnlyCUDAMemoryManager", "GetIpcHandleMixin", "IpcHandle"),
+    *("MappedMemory", "MemoryInfo", "MemoryPointer", "PinnedMemory", "set_memory_manager"),
 )
+_missing, _names = _module_hooks(
+    globals(), lazy=("fp16", "kernels", "libdevice", "memory", "random", "vectorizers")
+)
+
+
+def __getattr__(name):
+    if name in _OF_MEMORY:
+        from . import memory
+
+        return getattr(memory, name)
+    return _missing(name)
+
+
+def __dir__():
+    return sorted({*_names(), *_OF_MEMORY})

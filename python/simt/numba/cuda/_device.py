@@ -84,6 +84,10 @@ class MemoryInfo(tuple):
     """(free, total) bytes."""
 
     __slots__ = ()
+
+    def __new__(cls, free, total):
+        return super().__new__(cls, (free, total))
+
     free = property(lambda self: self[0])
     total = property(lambda self: self[1])
 
@@ -111,7 +115,7 @@ class Context:
     def get_memory_info(self):
         from simt._machine import memory
 
-        return MemoryInfo(memory())
+        return MemoryInfo(*memory())
 
     def synchronize(self):
         synchronize()

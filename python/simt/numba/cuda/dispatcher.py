@@ -11,6 +11,7 @@ from ..core import types
 _OPTIONS = (
     *("inline", "link", "debug", "opt", "lineinfo", "cache", "fastmath", "fma", "max_registers"),
     *("boundscheck", "extensions", "forceinline", "launch_bounds", "nopython", "cc", "nrt"),
+    "shared_memory_carveout",
 )
 
 _MOST_SPECIALIZED = 128  # dispatchers that specialize() gives again
@@ -63,12 +64,24 @@ def _check_options(device, options):
                 f"cuda.jit: unrecognized option '{name}'; known options are device, "
                 + ", ".join(_OPTIONS)
             )
+    _check_carveout(options.get("shared_memory_carveout"))
     if options.get("link"):
         if device:
             raise ValueError("link keyword invalid for device function")
         raise NotImplementedError("cuda.jit: linking PTX or CUDA C (link=) is not in simt yet")
     if options.get("extensions"):
         raise NotImplementedError("cuda.jit: extensions= is not in simt yet")
+
+
+def _check_carveout(value):
+    """How a GPU divides its cache: no CPU has that, but a wrong value is an error everywhere."""
+    named = isinstance(value, str) and value.lower() in ("default", "maxl1", "maxshared")
+    number = isinstance(value, int) and not isinstance(value, bool) and -1 <= value <= 100
+    if value is not None and not named and not number:
+        raise ValueError(
+            "shared_memory_carveout must be an integer of -1 to 100, 'MaxL1', 'MaxShared' or "
+            f"'default', not {value!r}"
+        )
 
 
 class CUDADispatcher(_core.Dispatcher):
