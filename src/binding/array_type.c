@@ -19,7 +19,7 @@ PyObject *binding_wrap(array *a) {
         self = free_objects[--nfree];
         PyObject_Init((PyObject *)self, &binding_ndarray_type);
     } else {
-        self = PyObject_New(pyarray, &binding_ndarray_type);
+        self = PyObject_GC_New(pyarray, &binding_ndarray_type);
         if (!self) {
             array_unref(a);
             return NULL;
@@ -27,7 +27,15 @@ PyObject *binding_wrap(array *a) {
     }
     self->a = a;
     self->weakrefs = self->extra = NULL;
+    if (a->store->foreign) PyObject_GC_Track(self); /* others hold no objects */
     return (PyObject *)self;
+}
+
+/* There is no tp_clear: `a` is never NULL while the object lives. A ring through it is cut at the owner. */
+static int ndarray_traverse(PyObject *self, visitproc visit, void *arg) {
+    Py_VISIT(((pyarray *)self)->extra);
+    Py_VISIT(binding_owner(((pyarray *)self)->a, 1));
+    return 0;
 }
 
 void binding_array_clear(pyarray *self) {
@@ -43,6 +51,7 @@ static void array_dealloc(PyObject *self) {
 }
 
 static void ndarray_dealloc(PyObject *self) {
+    PyObject_GC_UnTrack(self);
     binding_array_clear((pyarray *)self);
     if (Py_IS_TYPE(self, &binding_ndarray_type) && nfree < MAX_FREE)
         free_objects[nfree++] = (pyarray *)self;
@@ -463,7 +472,8 @@ PyTypeObject binding_ndarray_type = {
     PyVarObject_HEAD_INIT(NULL, 0).tp_name = "cupy.ndarray",
     .tp_doc = "An array of the cupy face: NumPy's model, computed when looked at.",
     .tp_basicsize = sizeof(pyarray),
-    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
+    .tp_traverse = ndarray_traverse,
     .tp_base = &binding_array_type,
     .tp_new = ndarray_new,
     .tp_dealloc = ndarray_dealloc,

@@ -164,6 +164,10 @@ int binding_copy_memory(PyObject *o, bool has_dtype, dtype dt, array **out);
 int binding_share_memory(PyObject *o, array **out);
 /* The same for device arrays of the numba face and objects with __cuda_array_interface__. */
 int binding_share_device(PyObject *o, array **out);
+/* For tp_traverse: the Python object that the memory of a (which has so many references, all of the object
+ * that is asked) is kept by, where nothing else holds the memory; else NULL. So a ring through an owner
+ * of memory is found when it has one array on it. Borrowed. */
+PyObject *binding_owner(const array *a, int refs);
 /* array_from_foreign for any strides: the base is the lowest address. Takes the owner: it is released on
  * failure too. */
 bool binding_share(dtype dt, const int64_t *shape, const int64_t *strides, int ndim, char *data,

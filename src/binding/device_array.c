@@ -144,7 +144,7 @@ static device_array *make(array *base, py_scalar type, const kernel_record *reco
         PyErr_Format(PyExc_ValueError, "device arrays have at most %d dimensions, not %d",
                      PY_MAX_NDIM, ndim);
     else
-        d = PyObject_New(device_array, &kernel_device_array_type);
+        d = PyObject_GC_New(device_array, &kernel_device_array_type);
     if (!d) {
         array_unref(base);
         return NULL;
@@ -161,6 +161,7 @@ static device_array *make(array *base, py_scalar type, const kernel_record *reco
         memcpy(d->strides, strides, sizeof *strides * (size_t)ndim);
     else
         binding_c_strides((size_t)kernel_item_bytes(d), shape, ndim, d->strides);
+    if (base->store->foreign) PyObject_GC_Track(d); /* others hold no objects */
     return d;
 }
 
@@ -343,8 +344,15 @@ PyObject *kernel_host_view(const device_array *d) {
 
 /* ---- the type ---- */
 
+/* There is no tp_clear: a ring through it is cut at the owner of the memory. */
+static int traverse(PyObject *self, visitproc visit, void *arg) {
+    Py_VISIT(binding_owner(((device_array *)self)->base, 1));
+    return 0;
+}
+
 static void dealloc(PyObject *self) {
     device_array *d = (device_array *)self;
+    PyObject_GC_UnTrack(self);
     if (d->weakrefs) PyObject_ClearWeakRefs(self);
     array_unref(d->base);
     Py_TYPE(self)->tp_free(self);
@@ -446,8 +454,9 @@ PyTypeObject kernel_device_array_type = {
     PyVarObject_HEAD_INIT(NULL, 0).tp_name = "numba.cuda.cudadrv.devicearray.DeviceNDArray",
     .tp_doc = "An array in the device's memory.",
     .tp_basicsize = sizeof(device_array),
-    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION | Py_TPFLAGS_HAVE_GC,
     .tp_dealloc = dealloc,
+    .tp_traverse = traverse,
     .tp_repr = repr,
     .tp_as_mapping = &mapping,
     .tp_as_sequence = &sequence,

@@ -143,6 +143,13 @@ static void release_buffer(void *owner) {
     PyGILState_Release(state);
 }
 
+PyObject *binding_owner(const array *a, int refs) {
+    const storage *s = a ? a->store : NULL;
+    if (!s || !s->foreign || a->refs != refs || s->refs != 1) return NULL;
+    if (s->release == binding_release_object) return s->owner;
+    return s->release == release_buffer ? ((Py_buffer *)s->owner)->obj : NULL;
+}
+
 static int share_buffer(PyObject *o, array **out) {
     binding_buffer b;
     dtype dt;

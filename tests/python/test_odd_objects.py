@@ -1,8 +1,10 @@
 """Objects that change while they are read, memory described wrongly, arrays that are no numbers."""
 
 import ctypes
+import gc
 import subprocess
 import sys
+import weakref
 
 import numpy as np
 import pytest
@@ -421,6 +423,7 @@ def run(program, *args, **environment):
 
 RECURSION = """
 import sys
+import weakref
 import simt.cupy as cp
 import simt.torch as torch
 from simt.numba import cuda
@@ -459,3 +462,48 @@ def test_numbers_of_threads_that_are_none():
     for wrong in ("abc", "0", "-3", "2x", "99999999999999999999"):
         assert run(program, SIMT_NUM_THREADS=wrong) == free
     assert run(program, SIMT_NUM_THREADS="3") == "3\n"
+
+
+class Owner:
+    def __init__(self, name):
+        self.x = np.arange(3.0)
+        self.description = {
+            "shape": (3,), "typestr": "<f8", "data": (self.x.ctypes.data, False), "version": 3
+        }  # fmt: skip
+        setattr(self, name, self.description)
+
+
+@pytest.mark.parametrize(
+    ("name", "make"),
+    [
+        ("__cuda_array_interface__", cp.asarray),
+        ("__cuda_array_interface__", cuda.as_cuda_array),
+        ("__cuda_array_interface__", lambda o: cp.asarray(cuda.as_cuda_array(o))),
+        ("__cuda_array_interface__", lambda o: cp.asarray(o)[::-1]),
+        ("__cuda_array_interface__", torch.as_tensor),
+        ("__array_interface__", torch.as_tensor),
+    ],
+)
+def test_owners_in_rings_are_collected(name, make):
+    owner = Owner(name)
+    owner.array = make(owner)
+    assert owner.array.sum() == 3 if hasattr(owner.array, "sum") else owner.array[2] == 2
+    alive = weakref.ref(owner)
+    gc.collect()
+    assert alive() is owner and owner.array[1] == 1
+    del owner
+    gc.collect()
+    assert alive() is None
+
+
+def test_an_owner_outside_a_ring_stays():
+    owner = Owner("__cuda_array_interface__")
+    owner.array = cp.asarray(owner)
+    view = owner.array[1:]
+    alive = weakref.ref(owner)
+    del owner
+    gc.collect()
+    assert alive() is not None
+    del view
+    gc.collect()
+    assert alive() is None
