@@ -3,6 +3,7 @@
 #   make test T=name   the tests whose name or file contains `name`
 #   make check         format, lint, layers, size, the wheel, and the tests once more under ASan + UBSan
 #   make reliability   interrupts, forks, memory that ends, threads: all of tools/reliability
+#   make fuzz SECONDS=n SEED=s   programs made at random, under ASan + UBSan
 #   make bench         speed against other libraries, in turns
 #   make build         the development build, linked into python/simt (use with PYTHONPATH=python)
 #   make format        formats C and Python; make coverage: regenerates docs/coverage
@@ -26,7 +27,8 @@ SANITIZED = PYTHONPATH="$(CURDIR)/build-asan/python" SIMT_SANITIZE=1 LD_PRELOAD=
     UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1 PYTHONMALLOC=malloc $(PY)
 
 .PHONY: run test check bench build format coverage install clean reliability \
-        check-format check-lint check-static check-layers check-size check-wheel check-docs check-sanitize
+        fuzz build-sanitized check-format check-lint check-static check-layers check-size check-wheel \
+        check-docs check-sanitize check-fuzz
 
 run: install
 	.venv/bin/simt run examples/mnist_pytorch.py
@@ -34,7 +36,8 @@ run: install
 test: build
 	PYTHONPATH="$(CURDIR)/python" $(PY) $(PYTEST) $(SELECT)
 
-check: check-format check-lint check-layers check-static check-size check-wheel check-docs check-sanitize
+check: check-format check-lint check-layers check-static check-size check-wheel check-docs check-sanitize \
+       check-fuzz
 
 # docs/reliability.md; ARGS='forks --count 10' for one kind
 reliability: build
@@ -90,14 +93,25 @@ check-wheel: .venv/.ready
 check-docs: build
 	PYTHONPATH="$(CURDIR)/python" $(PY) $(PYTEST) -m exhaustive tests/python/test_add_an_op.py
 
-# The quick tests, and PyTorch's recorded answers.
-check-sanitize: .venv/.ready
+build-sanitized: .venv/.ready
 	@[ -f build-asan/build.ninja ] || .venv/bin/meson setup build-asan \
 	    -Db_sanitize=address,undefined -Db_lundef=false >/dev/null
 	@$(NINJA) -C build-asan --quiet
 	@$(PY) tools/link_core.py build-asan --tree
+
+# The quick tests, and PyTorch's recorded answers.
+check-sanitize: build-sanitized
 	$(SANITIZED) $(PYTEST) -m "not slow and not exhaustive" $(SELECT)
 	$(if $(T),,$(SANITIZED) $(PYTEST) -m "slow and not exhaustive" tests/conformance)
+
+# What fails is made smaller and kept in tests/fuzz_found, where tests run it again (tools/fuzz).
+SECONDS ?= 60
+SEED ?=
+fuzz: build-sanitized
+	$(SANITIZED) tools/fuzz --seconds $(SECONDS) $(if $(SEED),--seed $(SEED)) $(ARGS)
+
+check-fuzz: build-sanitized
+	$(SANITIZED) tools/fuzz --seconds 45
 
 format: .venv/.ready-check
 	@$(if $(C_FILES),.venv/bin/clang-format -i $(C_FILES),true)

@@ -172,7 +172,7 @@ METHOD(astype) {
     dtype dt;
     array *made = NULL;
     if (!binding_to_dtype(values[0], &dt) || !check_order(values[1])) return NULL;
-    int copy = values[4] ? PyObject_IsTrue(values[4]) : 1;
+    int copy = values[4] ? binding_truth(values[4]) : 1;
     if (copy < 0) return NULL;
     if (!copy && dt == SELF->dt) return Py_NewRef(self);
     return wrap(array_astype(SELF, dt, &made), &made);

@@ -395,6 +395,7 @@ static int set_shape(PyObject *self, PyObject *value, void *closure) {
         PyErr_SetString(PyExc_AttributeError, "cannot delete the shape of an array");
         return -1;
     }
+    if (!binding_may_replace("the shape of an array")) return -1;
     if (!binding_to_shape(value, "shape", shape, &ndim)) return -1;
     if (!binding_ok(array_try_reshape_view(p->a, shape, ndim, &made))) return -1;
     if (!made) {

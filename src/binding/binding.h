@@ -77,10 +77,16 @@ void binding_install_hooks(void);
 /* For array_from_foreign: drops a Python reference (owner) wherever it is called from. */
 void binding_release_object(void *owner);
 bool binding_lenient(void); /* SIMT_LENIENT=1 */
-/* Around calls of Python code that may come back here: a RecursionError before the C stack is full, which
- * Python's own count of calls does not see. */
+/* Around the reading of an argument that may run Python code, which may come back here: a RecursionError
+ * before the C stack is full (Python's own count of calls does not see it). Between the two, what the
+ * caller has looked at stays: binding_may_replace refuses to give an array another shape or other memory. */
 bool binding_enter(void);
-static inline void binding_leave(void) { Py_LeaveRecursiveCall(); }
+void binding_leave(void);
+bool binding_may_replace(const char *what); /* false: RuntimeError */
+/* Reading of arguments, as Python's functions. */
+int binding_truth(PyObject *o);       /* PyObject_IsTrue */
+double binding_double(PyObject *o);   /* PyFloat_AsDouble: -1 and perhaps an exception */
+PyObject *binding_tuple(PyObject *o); /* PySequence_Tuple: what is read may change a list */
 
 /* ---- dtypes.c ---- */
 

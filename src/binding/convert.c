@@ -124,6 +124,30 @@ PyObject *binding_from_scalar(scalar s) {
     }
 }
 
+int binding_truth(PyObject *o) {
+    if (o == Py_True || o == Py_False || o == Py_None) return o == Py_True;
+    if (!binding_enter()) return -1;
+    int truth = PyObject_IsTrue(o);
+    binding_leave();
+    return truth;
+}
+
+double binding_double(PyObject *o) {
+    if (PyFloat_CheckExact(o)) return PyFloat_AS_DOUBLE(o);
+    if (!binding_enter()) return -1;
+    double value = PyFloat_AsDouble(o);
+    binding_leave();
+    return value;
+}
+
+PyObject *binding_tuple(PyObject *o) {
+    if (PyTuple_CheckExact(o)) return Py_NewRef(o);
+    if (!binding_enter()) return NULL;
+    PyObject *items = PySequence_Tuple(o);
+    binding_leave();
+    return items;
+}
+
 bool binding_to_int64(PyObject *o, int64_t *out) {
     if (PyLong_CheckExact(o)) {
         *out = PyLong_AsLongLong(o);
@@ -158,7 +182,7 @@ bool binding_to_shape(PyObject *o, const char *what, int64_t *shape, int *ndim) 
         *ndim = 1;
         return binding_to_int64(o, shape);
     }
-    PyObject *list = PySequence_Tuple(o); /* an __index__ may change a list */
+    PyObject *list = binding_tuple(o); /* an __index__ may change a list */
     if (!list) {
         if (PyErr_ExceptionMatches(PyExc_TypeError))
             PyErr_Format(PyExc_TypeError,
@@ -246,7 +270,7 @@ bool binding_to_axes(PyObject *o, int ndim, graph_face face, uint32_t *mask, boo
         int64_t unused; /* the error of a failing __index__ */
         return binding_to_int64(o, &unused) && add_axis(o, ndim, face, mask);
     }
-    PyObject *list = PySequence_Tuple(o);
+    PyObject *list = binding_tuple(o);
     bool ok = list != NULL;
     for (Py_ssize_t i = 0; ok && i < PyTuple_GET_SIZE(list); i++)
         ok = add_axis(PyTuple_GET_ITEM(list, i), ndim, face, mask);

@@ -155,7 +155,7 @@ PyObject *binding_to_dlpack(array *a, bool readonly, PyObject *max_version, PyOb
                             PyObject *copy) {
     bool versioned, elsewhere;
     int64_t version[2], where[2];
-    int copies = copy && copy != Py_None ? PyObject_IsTrue(copy) : 0;
+    int copies = copy && copy != Py_None ? binding_truth(copy) : 0;
     if (copies < 0 || !number_pair(max_version, "max_version", &versioned, version) ||
         !number_pair(dl_device, "dl_device", &elsewhere, where))
         return NULL;
@@ -383,7 +383,7 @@ static PyObject *export_buffer(PyObject *module, PyObject *const *args, Py_ssize
         PyErr_SetString(PyExc_TypeError, "export_buffer(array, writable=True)");
         return NULL;
     }
-    int writable = nargs > 1 ? PyObject_IsTrue(args[1]) : 1;
+    int writable = nargs > 1 ? binding_truth(args[1]) : 1;
     if (writable < 0) return NULL;
     return IN_SECTION(binding_export_buffer(((pyarray *)args[0])->a, writable));
 }

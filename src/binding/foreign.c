@@ -233,7 +233,7 @@ static bool read_data(binding_interface *i, PyObject *data, PyObject *offset) {
         PyObject *address = PyTuple_GET_ITEM(data, 0);
         i->data = address == Py_None ? NULL : PyLong_AsVoidPtr(address);
         if (PyErr_Occurred()) return false;
-        int readonly = PyObject_IsTrue(PyTuple_GET_ITEM(data, 1));
+        int readonly = binding_truth(PyTuple_GET_ITEM(data, 1));
         i->readonly = readonly > 0;
         return readonly >= 0;
     }

@@ -168,7 +168,7 @@ FUNCTION(make_array) {
                      ARRAY_MAX_NDIM);
         return NULL;
     }
-    int copy = values[2] ? PyObject_IsTrue(values[2]) : 1;
+    int copy = values[2] ? binding_truth(values[2]) : 1;
     if (copy < 0) return NULL;
     bool same = PyObject_TypeCheck(values[0], &binding_ndarray_type) &&
                 (!has || ((pyarray *)values[0])->a->dt == dt);
@@ -319,8 +319,8 @@ FUNCTION(make_linspace) {
     if (!binding_start() || (values[2] && !binding_to_int64(values[2], &count)) ||
         !binding_to_dtype_or_none(values[5], &has, &dt))
         return NULL;
-    int endpoint = values[3] ? PyObject_IsTrue(values[3]) : 1,
-        retstep = values[4] ? PyObject_IsTrue(values[4]) : 0;
+    int endpoint = values[3] ? binding_truth(values[3]) : 1,
+        retstep = values[4] ? binding_truth(values[4]) : 0;
     if (endpoint < 0 || retstep < 0) return NULL;
     if (count < 0) {
         PyErr_Format(PyExc_ValueError, "Number of samples, %lld, must be non-negative.",
@@ -370,7 +370,7 @@ static const int64_t flat_length = -1; /* reshape to one axis */
 static bool to_arrays(PyObject *o, array ***out, Py_ssize_t *n) {
     *n = 0;
     *out = NULL;
-    PyObject *list = PySequence_Tuple(o);
+    PyObject *list = binding_tuple(o);
     if (!list) return false;
     Py_ssize_t count = PyTuple_GET_SIZE(list);
     *out = PyMem_Calloc((size_t)count + 1, sizeof **out);
@@ -555,7 +555,7 @@ static PyObject *eager(PyObject *module, PyObject *const *args, Py_ssize_t nargs
     if (!binding_start()) return NULL;
     bool before = array_eager();
     if (nargs > 0) {
-        int truth = PyObject_IsTrue(args[0]);
+        int truth = binding_truth(args[0]);
         if (truth < 0) return NULL;
         array_set_eager(truth);
     }

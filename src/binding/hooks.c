@@ -83,13 +83,29 @@ static char *stack_limit(void) {
     return limit;
 }
 
+static _Thread_local int reading;
+
 bool binding_enter(void) {
     if ((char *)__builtin_frame_address(0) < stack_limit()) {
         PyErr_SetString(PyExc_RecursionError, "maximum recursion depth exceeded: Python code and "
                                               "simt call each other too deeply");
         return false;
     }
-    return Py_EnterRecursiveCall(" in simt") == 0;
+    if (Py_EnterRecursiveCall(" in simt") != 0) return false;
+    reading++;
+    return true;
+}
+
+void binding_leave(void) {
+    reading--;
+    Py_LeaveRecursiveCall();
+}
+
+bool binding_may_replace(const char *what) {
+    if (reading == 0) return true;
+    PyErr_Format(PyExc_RuntimeError,
+                 "%s cannot be replaced while the arguments of an operation are read", what);
+    return false;
 }
 
 /* ---- the user's line ---- */

@@ -104,7 +104,7 @@ static bool add_part(parts *p, PyObject *o) {
         to->kind = PART_ELLIPSIS;
     } else if (PyBool_Check(o) || is_numpy_bool(o)) {
         to->kind = PART_BOOL;
-        int truth = PyObject_IsTrue(o);
+        int truth = binding_truth(o);
         to->value = truth;
         ok = truth >= 0;
     } else if (binding_is_array(o)) {
@@ -300,6 +300,7 @@ bool binding_key_parse(array *a, PyObject *key, graph_face face, binding_key *ou
     out->front = false;
     parts p = {.face = face};
     int rest, axis = 0, view_axis = 0;
+    if (!binding_enter()) return false;
     bool ok = split_key(&p, key) && count_axes(&p, a->ndim, &rest);
     if (ok && a->ndim + p.n > MAX_PARTS) {
         PyErr_SetString(PyExc_IndexError, "too many indices for array");
@@ -315,6 +316,7 @@ bool binding_key_parse(array *a, PyObject *key, graph_face face, binding_key *ou
         ok = false;
     }
     if (ok && out->nindices > 0) out->front = separated(&p);
+    binding_leave();
     parts_deinit(&p);
     if (!ok) binding_key_deinit(out);
     return ok;

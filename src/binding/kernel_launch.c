@@ -397,7 +397,7 @@ static PyTypeObject configured_type = {
 
 static bool flag_of(PyObject *options, const char *name, bool absent) {
     PyObject *value = options ? PyDict_GetItemString(options, name) : NULL;
-    int on = value && value != Py_None ? PyObject_IsTrue(value) : absent;
+    int on = value && value != Py_None ? binding_truth(value) : absent;
     PyErr_Clear();
     return on > 0;
 }

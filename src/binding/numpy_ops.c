@@ -163,12 +163,12 @@ PyObject *binding_reduce(reduction kind, array *a, PyObject *axis, PyObject *dty
     if (!binding_to_axes(axis, a->ndim, FACE_NUMPY, &o.axes_mask, &all)) return NULL;
     if (!binding_to_dtype_or_none(dtype_object, &o.has_dtype, &o.dt)) return NULL;
     if (keepdims) {
-        int truth = PyObject_IsTrue(keepdims);
+        int truth = binding_truth(keepdims);
         if (truth < 0) return NULL;
         o.keepdims = truth;
     }
     if (ddof) {
-        o.ddof = PyFloat_AsDouble(ddof);
+        o.ddof = binding_double(ddof);
         if (o.ddof == -1 && PyErr_Occurred()) return NULL;
     }
     array *made;

@@ -65,6 +65,11 @@ static PyObject *generator_get_state(PyObject *self, PyObject *unused) {
 
 static PyObject *generator_set_state(PyObject *self, PyObject *state) {
     unsigned long long seed, offset;
+    if (!PyTuple_Check(state)) {
+        PyErr_Format(PyExc_TypeError, "set_state() takes what get_state() gave, not %s",
+                     Py_TYPE(state)->tp_name);
+        return NULL;
+    }
     if (!PyArg_ParseTuple(state, "KK:set_state", &seed, &offset)) return NULL;
     *STATE = (random_state){.seed = seed, .offset = offset};
     return Py_NewRef(Py_None);
@@ -83,7 +88,7 @@ static bool size_and_dtype(PyObject *size, PyObject *dtype_object, dtype standar
 static bool to_double(PyObject *o, double standard, double *out) {
     *out = standard;
     if (!o || o == Py_None) return true;
-    *out = PyFloat_AsDouble(o);
+    *out = binding_double(o);
     return !(*out == -1 && PyErr_Occurred());
 }
 

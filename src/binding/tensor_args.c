@@ -141,7 +141,7 @@ bool tensor_bool_arg(PyObject *o, bool absent, bool *out) {
         *out = absent;
         return true;
     }
-    int truth = PyObject_IsTrue(o);
+    int truth = binding_truth(o);
     *out = truth > 0;
     return truth >= 0;
 }
@@ -149,7 +149,7 @@ bool tensor_bool_arg(PyObject *o, bool absent, bool *out) {
 bool tensor_double_arg(PyObject *o, double absent, const char *what, double *out) {
     *out = absent;
     if (!o || o == Py_None) return true;
-    *out = PyFloat_AsDouble(o);
+    *out = binding_double(o);
     if (*out != -1 || !PyErr_Occurred()) return true;
     if (PyErr_ExceptionMatches(PyExc_TypeError))
         PyErr_Format(PyExc_TypeError, "%s must be a number, not %s", what, Py_TYPE(o)->tp_name);

@@ -11,7 +11,7 @@ static PyObject *get_requires_grad(PyObject *o, void *unused) {
     return PyBool_FromLong(tensor_of(o)->requires_grad);
 }
 static int set_requires_grad(PyObject *o, PyObject *value, void *unused) {
-    int on = value ? PyObject_IsTrue(value) : 0;
+    int on = value ? binding_truth(value) : 0;
     if (on < 0) return -1;
     return binding_ok(tensor_set_requires_grad(tensor_of(o), on)) ? 0 : -1;
 }
@@ -81,6 +81,7 @@ static int set_data(PyObject *o, PyObject *value, void *unused) {
         PyErr_SetString(PyExc_TypeError, "Variable data has to be a tensor");
         return -1;
     }
+    if (!binding_may_replace("the data of a tensor")) return -1;
     return IN_SECTION(replace_data(o, value));
 }
 static PyObject *get_version(PyObject *o, void *unused) {
@@ -209,7 +210,7 @@ static PyObject *op_backward(PyObject **v) { /* gradient, retain_graph, create_g
                       .retain_graph = retain,
                       .create_graph = create};
     if (v[4] && v[4] != Py_None) {
-        list = tensor_check(v[4]) ? PyTuple_Pack(1, v[4]) : PySequence_Tuple(v[4]);
+        list = tensor_check(v[4]) ? PyTuple_Pack(1, v[4]) : binding_tuple(v[4]);
         if (!list) return NULL;
         Py_ssize_t n = PyTuple_GET_SIZE(list);
         bool ok = n > 0 && n <= 64;
@@ -436,7 +437,7 @@ static PyObject *is_grad_enabled(PyObject *module, PyObject *unused) {
     return PyBool_FromLong(grad_enabled);
 }
 static PyObject *set_grad_enabled(PyObject *module, PyObject *o) { /* returns what it was */
-    int on = PyObject_IsTrue(o);
+    int on = binding_truth(o);
     if (on < 0) return NULL;
     bool was = grad_enabled;
     grad_enabled = on;

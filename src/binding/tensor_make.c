@@ -654,6 +654,8 @@ static PyObject *promote_types(PyObject *module, PyObject *args) {
     if (!PyArg_ParseTuple(args, "OO:promote_types", &x, &y)) return NULL;
     if (!tensor_dtype_arg(x, "promote_types", &a) || !tensor_dtype_arg(y, "promote_types", &b))
         return NULL;
+    if (a < 0 || b < 0)
+        return PyErr_Format(PyExc_TypeError, "promote_types() takes two dtypes, not None");
     const graph_type in[2] = {{.dt = (dtype)a}, {.dt = (dtype)b}};
     dtype compute, result;
     return binding_ok(

@@ -572,7 +572,7 @@ static PyObject *elementwise_body(PyObject *module, PyObject *args) {
         in[i] = values[i].v;
     }
     for (Py_ssize_t i = 0; ok && i < m; i++) {
-        scalars[i] = PyFloat_AsDouble(PyTuple_GET_ITEM(numbers, i));
+        scalars[i] = binding_double(PyTuple_GET_ITEM(numbers, i));
         ok = !PyErr_Occurred();
     }
     grad_options o = {.scalars = scalars, .nscalars = (int)m};

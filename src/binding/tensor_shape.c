@@ -308,7 +308,7 @@ static PyObject *op_split(PyObject **v) {
         return NULL;
     if (PyLong_Check(v[1]))
         return binding_to_int64(v[1], &number) ? split_even(self, axis, number) : NULL;
-    PyObject *sizes = PySequence_Tuple(v[1]);
+    PyObject *sizes = binding_tuple(v[1]);
     if (!sizes) return NULL;
     Py_ssize_t n = PyTuple_GET_SIZE(sizes);
     int64_t *ends = PyMem_Malloc(sizeof *ends * (size_t)(n + 1)), total = 0;

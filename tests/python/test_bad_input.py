@@ -4,7 +4,6 @@ import gc
 import subprocess
 import sys
 import threading
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -144,19 +143,6 @@ def test_shifts_of_booleans():
     for shift in [lambda: a >> a, lambda: a << a]:
         with pytest.raises(RuntimeError, match="not implemented for 'bool"):
             shift()
-
-
-# ---- odd arguments everywhere ----
-
-
-@pytest.mark.parametrize("face", ["cupy", "torch"])
-def test_odd_arguments(face):
-    """In a process of its own: a crash or a hang there is this test's failure."""
-    program = Path(__file__).with_name("fuzz_arguments.py")
-    command = [sys.executable, "-X", "faulthandler", str(program), face, "1", "3"]
-    run = subprocess.run(command, capture_output=True, text=True, timeout=100)
-    assert run.returncode == 0, run.stderr[-3000:]
-    assert int(run.stdout.split()[0]) > 100  # calls
 
 
 # ---- threads, forks, the collector ----

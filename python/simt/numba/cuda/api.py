@@ -83,6 +83,7 @@ def pinned_array(shape, dtype="float64", strides=None, order="C"):
     """A NumPy array; all host memory can be used by the device here."""
     import numpy
 
+    shape = tuple(shape) if isinstance(shape, list) else shape  # NumPy reads lists that may change
     return numpy.empty(shape, _host_dtype(dtype), order)
 
 

@@ -1,0 +1,56 @@
+"""Random programs of the IR: the back end, with and without the passes, against an evaluator in
+Python; and text with mistakes in it, through parser, verifier, passes and printer."""
+
+from common import Choices, smaller_numbers, use_tests
+
+use_tests("differential")
+
+import test_ir  # noqa: E402
+import test_ir_fuzz  # noqa: E402
+from ir_gen import generate  # noqa: E402
+from simt import _core  # noqa: E402
+
+
+def check(seed, size, launch=None, apart=False):
+    test_ir.check(seed, size, *(launch or ()), apart=apart)
+
+
+def check_waiting(seed, size):
+    test_ir.check_waiting(seed, size)
+
+
+def check_text(seed, change, size):
+    text = test_ir_fuzz.mutate(generate(seed, size).text, change)
+    try:
+        printed = _core.ir_check(text)
+    except (ValueError, RuntimeError) as e:
+        assert str(e)
+        return
+    assert _core.ir_check(printed) == printed
+    _core.ir_check(printed, "all,contract,dce")
+
+
+def make(draw):
+    seed, kind = draw.randrange(2**32), draw.randrange(10)
+    if kind < 3:
+        return f"check({seed}, size={draw.randrange(2, 50)})"
+    if kind < 5:
+        return f"check({seed}, size={draw.randrange(2, 40)}, launch={draw.choice(test_ir.BOXES)})"
+    if kind < 7:
+        launch = draw.choice(test_ir.APART)
+        return f"check({seed}, size={draw.randrange(2, 40)}, launch={launch}, apart=True)"
+    if kind == 7:
+        return f"check_waiting({seed}, size={draw.randrange(1, 7)})"
+    return f"check_text({seed}, {draw.randrange(2**32)}, size={draw.randrange(2, 30)})"
+
+
+def Part(seed, only):
+    return Choices(seed, make)
+
+
+def run(text):
+    exec(text, globals())
+    return True
+
+
+smaller = smaller_numbers
