@@ -152,8 +152,11 @@ typedef struct reduce_options {
 simt_status array_reduce(array_op op, array *a, const reduce_options *options, array **out);
 simt_status array_mean(array *a, const reduce_options *options, array **out);
 simt_status array_var(array *a, const reduce_options *options, bool root, array **out);
+/* Of floats: mean and biased variance, the reduced axes kept as 1. */
+simt_status array_moments(array *a, uint32_t mask, array **mean, array **var);
 simt_status array_softmax(array *a, int axis, bool logarithm, array **out); /* floats */
-simt_status array_cumsum(array *a, int axis, graph_face face, array **out);
+/* `backwards`: each element and those after it. */
+simt_status array_cumsum(array *a, int axis, bool backwards, graph_face face, array **out);
 /* int64 positions that sort along the axis, stable: NaN last (first when descending), -0 equal to 0.
  * The first `take` of them; -1: all. */
 simt_status array_argsort(array *a, int axis, bool descending, int64_t take, array **out);

@@ -16,6 +16,7 @@ static const call_function table[ARRAY_OP_COUNT] = {
     [OP_INDEX_GET] = call_index_get,
     [OP_INDEX_PUT] = call_index_put,
     [OP_CUMSUM] = call_cumsum,
+    [OP_MOMENTS] = call_moments,
     [OP_SORT] = call_sort,
     [OP_ARGSORT] = call_sort,
     [OP_CONV2D] = call_conv2d,

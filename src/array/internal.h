@@ -152,7 +152,9 @@ CALL_DECLARE(call_index_put);
 CALL_DECLARE(call_take_along);
 CALL_DECLARE(call_scatter_add);
 CALL_DECLARE(call_cumsum);
-CALL_DECLARE(call_sort); /* also argsort */
+CALL_DECLARE(call_moments);
+bool moments_fit(const array *a, uint32_t mask); /* call_moments knows this view */
+CALL_DECLARE(call_sort);                         /* also argsort */
 CALL_DECLARE(call_reduce_rows);
 CALL_DECLARE(call_conv2d);
 CALL_DECLARE(call_conv2d_input);

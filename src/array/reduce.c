@@ -104,7 +104,7 @@ simt_status array_reduce(array_op op, array *a, const reduce_options *o, array *
 /* A chain of steps: each takes the arrays made so far; the first failure ends it. */
 typedef struct chain {
     simt_status status;
-    array *made[12];
+    array *made[16];
     int n;
 } chain;
 
@@ -121,6 +121,15 @@ static array *apply(chain *c, array_op op, operand a, operand b, int nin) {
     array *made = NULL;
     operand in[2] = {a, b};
     simt_status status = array_elementwise(op, in, nin, &(op_options){.face = FACE_NUMPY}, &made);
+    return keep(c, status, made);
+}
+
+static array *apply_scaled(chain *c, array_op op, array *a, array *b, double scale) {
+    if (c->status != SIMT_OK) return NULL;
+    array *made = NULL;
+    operand in[2] = {operand_array(a), operand_array(b)};
+    op_options o = {.face = FACE_NUMPY, .scalars = &scale, .nscalars = 1};
+    simt_status status = array_elementwise(op, in, 2, &o, &made);
     return keep(c, status, made);
 }
 
@@ -183,25 +192,99 @@ simt_status array_mean(array *a, const reduce_options *o, array **out) {
     return finish(&c, converted(&c, mean, result), out);
 }
 
+/* The library step: means and variances of what lies densely in memory. `left`: what the squares are divided
+ * by; `root`: the root of that. */
+static void moments_in_memory(chain *c, array *a, uint32_t mask, double left, bool root,
+                              array **mean, array **var) {
+    int axes[ARRAY_MAX_NDIM], n = 0, kept;
+    int64_t shape[ARRAY_MAX_NDIM + 1] = {2};
+    for (int d = 0; d < a->ndim; d++)
+        if (!(mask >> d & 1)) shape[n + 1] = a->shape[d], axes[n++] = d;
+    kept = n;
+    for (int d = 0; d < a->ndim; d++)
+        if (mask >> d & 1) axes[n++] = d;
+    array *turned = NULL, *both = NULL, *part;
+    simt_status status = array_transpose(a, axes, &turned);
+    if (status == SIMT_OK) {
+        queue_request q;
+        queue_request_init(&q, OP_MOMENTS);
+        q.node.compute = a->dt;
+        q.node.nparams = 3;
+        q.node.params[0] = kept;
+        q.node.params[2] = root;
+        memcpy(&q.node.params[1], &left, sizeof left);
+        queue_input(&q, turned);
+        queue_output_new(&q, a->dt, shape, kept + 1);
+        status = queue_add(&q, &both);
+    }
+    array_unref(turned);
+    if (!keep(c, status, both)) return;
+    for (int d = 0; d < a->ndim; d++) shape[d] = mask >> d & 1 ? 1 : a->shape[d];
+    for (int i = 0; i < 2 && c->status == SIMT_OK; i++) {
+        array_slice at = {.kind = SLICE_INDEX, .start = i};
+        array *row;
+        status = array_slice_view(both, &at, 1, &row);
+        if (!keep(c, status, row)) return;
+        status = array_reshape(row, shape, a->ndim, &part);
+        *(i ? var : mean) = keep(c, status, part);
+    }
+}
+
+/* The same as array operations: two passes. The mean, rounded, misses the true one by many spreads where
+ * numbers are large and close together. So the second pass sums the distances from it beside their
+ * squares, and takes out what the miss added (Chan, Golub, LeVeque 1983). */
+static void moments_by_operations(chain *c, array *a, dtype wide, uint32_t mask, double left,
+                                  bool root, array **mean, array **var) {
+    reduce_options o = {.axes_mask = mask, .keepdims = true, .has_dtype = true, .dt = wide};
+    double n = (double)reduced_count(a, mask), part = 1 / n;
+    array *total = reduced(c, OP_SUM, a, &o);
+    array *rough = apply(c, OP_DIVIDE, operand_array(total), operand_float(n), 2);
+    array *away =
+        apply(c, OP_SUBTRACT, operand_array(converted(c, a, wide)), operand_array(rough), 2);
+    array *square = apply(c, OP_MULTIPLY, operand_array(away), operand_array(away), 2);
+    array *miss = reduced(c, OP_SUM, away, &o), *squares = reduced(c, OP_SUM, square, &o);
+    *var = apply(c, OP_DIVIDE, operand_array(apply_scaled(c, OP_SPREAD, squares, miss, part)),
+                 operand_float(left), 2);
+    if (root) *var = apply(c, OP_SQRT, operand_array(*var), operand_array(NULL), 1);
+    *mean = apply_scaled(c, OP_AXPY, rough, miss, part);
+}
+
+static void moments_of(chain *c, array *a, dtype wide, uint32_t mask, double left, bool root,
+                       array **mean, array **var) {
+    if (a->dt == wide && moments_fit(a, mask))
+        moments_in_memory(c, a, mask, left, root, mean, var);
+    else
+        moments_by_operations(c, a, wide, mask, left, root, mean, var);
+}
+
 simt_status array_var(array *a, const reduce_options *o, bool root, array **out) {
     dtype result, wide = DT_F64;
     SIMT_TRY(mean_dtypes(a, o, root ? "std" : "var", &result, &wide));
-    reduce_options inner = *o, outer = *o;
-    inner.keepdims = inner.has_dtype = outer.has_dtype = true;
-    inner.dt = outer.dt = wide;
-    int64_t n = reduced_count(a, o->axes_mask & all_axes(a));
-    double left = (double)n - o->ddof;
+    uint32_t mask = o->axes_mask & all_axes(a);
+    double left = (double)reduced_count(a, mask) - o->ddof;
     if (left < 0) left = 0;
     chain c = {0};
-    array *total = reduced(&c, OP_SUM, a, &inner);
-    array *mean = apply(&c, OP_DIVIDE, operand_array(total), operand_float((double)n), 2);
-    array *source = converted(&c, a, wide);
-    array *away = apply(&c, OP_SUBTRACT, operand_array(source), operand_array(mean), 2);
-    array *square = apply(&c, OP_MULTIPLY, operand_array(away), operand_array(away), 2);
-    array *sum = reduced(&c, OP_SUM, square, &outer);
-    array *var = apply(&c, OP_DIVIDE, operand_array(sum), operand_float(left), 2);
-    if (root) var = apply(&c, OP_SQRT, operand_array(var), operand_array(NULL), 1);
-    return finish(&c, converted(&c, var, result), out);
+    array *mean = NULL, *var = NULL;
+    moments_of(&c, a, wide, mask, left, root, &mean, &var);
+    var = converted(&c, var, result);
+    if (!o->keepdims && c.status == SIMT_OK) {
+        int64_t shape[ARRAY_MAX_NDIM];
+        array *flat;
+        simt_status status = array_reshape(var, shape, result_shape(a, mask, false, shape), &flat);
+        var = keep(&c, status, flat);
+    }
+    return finish(&c, var, out);
+}
+
+simt_status array_moments(array *a, uint32_t mask, array **mean, array **var) {
+    dtype wide = dtype_bytes(a->dt) == 2 ? DT_F32 : a->dt;
+    array *m = NULL, *v = NULL;
+    chain c = {0};
+    moments_of(&c, a, wide, mask & all_axes(a), (double)reduced_count(a, mask), false, &m, &v);
+    m = converted(&c, m, a->dt);
+    v = converted(&c, v, a->dt);
+    if (c.status == SIMT_OK) *mean = array_ref(m);
+    return finish(&c, v, var);
 }
 
 simt_status array_softmax(array *a, int axis, bool logarithm, array **out) {
@@ -215,6 +298,8 @@ simt_status array_softmax(array *a, int axis, bool logarithm, array **out) {
     if (a->size == 0) return array_empty(a->dt, a->shape, a->ndim, out);
     reduce_options o = {.axes_mask = a->ndim ? 1u << axis : 0, .keepdims = true};
     chain c = {0};
+    dtype narrow = a->dt;
+    if (dtype_bytes(narrow) == 2) a = converted(&c, a, DT_F32); /* rounded once, at the end */
     array *most = reduced(&c, OP_MAX, a, &o);
     array *shifted = apply(&c, OP_SUBTRACT, operand_array(a), operand_array(most), 2);
     array *power = apply(&c, OP_EXP, operand_array(shifted), operand_array(NULL), 1);
@@ -226,5 +311,5 @@ simt_status array_softmax(array *a, int axis, bool logarithm, array **out) {
     } else {
         result = apply(&c, OP_DIVIDE, operand_array(power), operand_array(sum), 2);
     }
-    return finish(&c, result, out);
+    return finish(&c, converted(&c, result, narrow), out);
 }

@@ -9,13 +9,13 @@
 #include "array/walk.h"
 #include "base/heap.h"
 
-simt_status array_cumsum(array *a, int axis, graph_face face, array **out) {
+simt_status array_cumsum(array *a, int axis, bool backwards, graph_face face, array **out) {
     if (axis < 0) axis += a->ndim;
     if (a->ndim == 0) {
         if (axis > 0) axis = 0;
         array *row;
         SIMT_TRY(array_expand_dims(a, 0, &row));
-        simt_status status = array_cumsum(row, 0, face, out);
+        simt_status status = array_cumsum(row, 0, backwards, face, out);
         array_unref(row);
         return status;
     }
@@ -30,8 +30,9 @@ simt_status array_cumsum(array *a, int axis, graph_face face, array **out) {
     queue_request q;
     queue_request_init(&q, OP_CUMSUM);
     q.node.compute = dt;
-    q.node.nparams = 1;
+    q.node.nparams = 2;
     q.node.params[0] = axis;
+    q.node.params[1] = backwards;
     queue_input(&q, typed ? typed : a);
     queue_output_new(&q, dt, a->shape, a->ndim);
     simt_status status = queue_add(&q, out);
@@ -46,22 +47,36 @@ typedef struct scan {
 
 static void scan_row(dtype dt, int64_t n, const char *from, int64_t from_stride, char *to,
                      int64_t to_stride) {
-#define TYPED(T)                                          \
+#define TYPED(T, W)                                       \
     {                                                     \
-        T sum, x;                                         \
-        memcpy(&sum, from, sizeof sum);                   \
-        memcpy(to, &sum, sizeof sum);                     \
+        W sum;                                            \
+        T x;                                              \
+        memcpy(&x, from, sizeof x);                       \
+        memcpy(to, &x, sizeof x);                         \
+        sum = (W)x;                                       \
         for (int64_t i = 1; i < n; i++) {                 \
             memcpy(&x, from + i * from_stride, sizeof x); \
-            sum += x;                                     \
-            memcpy(to + i * to_stride, &sum, sizeof sum); \
+            sum += (W)x;                                  \
+            x = (T)sum;                                   \
+            memcpy(to + i * to_stride, &x, sizeof x);     \
         }                                                 \
         return;                                           \
     }
-    if (dt == DT_F32) TYPED(float)
-    if (dt == DT_F64) TYPED(double)
-    if (dt == DT_I64 || dt == DT_U64) TYPED(uint64_t)
+    if (dt == DT_F32) TYPED(float, double)
+    if (dt == DT_F64) TYPED(double, double)
+    if (dt == DT_I64 || dt == DT_U64) TYPED(uint64_t, uint64_t)
 #undef TYPED
+    if (dtype_is_float(dt)) { /* 16 bits */
+        double sum = -0.0;
+        for (int64_t i = 0; i < n; i++) {
+            uint16_t bits;
+            memcpy(&bits, from + i * from_stride, sizeof bits);
+            sum += (double)(dt == DT_F16 ? half_to_float(bits) : bfloat_to_float(bits));
+            bits = dt == DT_F16 ? float_to_half((float)sum) : float_to_bfloat((float)sum);
+            memcpy(to + i * to_stride, &bits, sizeof bits);
+        }
+        return;
+    }
     memcpy(to, from, dtype_bytes(dt));
     for (int64_t i = 1; i < n; i++) {
         memcpy(to + i * to_stride, to + (i - 1) * to_stride, dtype_bytes(dt));
@@ -179,7 +194,22 @@ static bool is_long(const call_args *c, int axis, int64_t rows) {
 }
 
 simt_status call_cumsum(const call_args *c) {
-    scan s = {.c = c, .rows = walk_rows_of(c, (int)c->node->params[0])};
+    int axis = (int)c->node->params[0];
+    call_args turned = *c;
+    int64_t from[GRAPH_MAX_NDIM], to[GRAPH_MAX_NDIM];
+    if (c->node->params[1]) { /* from the end */
+        int64_t last = c->out.shape[axis] - 1;
+        memcpy(from, c->in[0].strides, (size_t)c->in[0].ndim * sizeof *from);
+        memcpy(to, c->out.strides, (size_t)c->out.ndim * sizeof *to);
+        turned.in[0].data += last * from[axis];
+        turned.out.data += last * to[axis];
+        from[axis] = -from[axis];
+        to[axis] = -to[axis];
+        turned.in[0].strides = from;
+        turned.out.strides = to;
+        c = &turned;
+    }
+    scan s = {.c = c, .rows = walk_rows_of(c, axis)};
     if (is_long(c, s.rows.axis, s.rows.count)) {
         for (int64_t i = 0; i < s.rows.count; i++) {
             long_scan row = {.dt = c->out.dt,

@@ -299,7 +299,7 @@ METHOD(cumsum) {
         a = line;
     }
     bool ok = !has || binding_ok(array_astype(a, dt, &cast));
-    ok = ok && binding_ok(array_cumsum(cast ? cast : a, axis, FACE_NUMPY, &made));
+    ok = ok && binding_ok(array_cumsum(cast ? cast : a, axis, false, FACE_NUMPY, &made));
     if (ok && has && made->dt != dt) {
         array *narrow = NULL;
         ok = binding_ok(array_astype(made, dt, &narrow));

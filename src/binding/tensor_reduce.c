@@ -159,12 +159,32 @@ static PyObject *op_count_nonzero(PyObject **v) {
 }
 TENSOR_OP(count_nonzero, op_count_nonzero, 1, 2, "input", "dim")
 
-/* The p-norm; 2, 1, inf and others. */
-static PyObject *op_norm(PyObject **v) { /* input, p, dim, keepdim */
+static simt_status norm_of(tensor *t, double p, uint32_t mask, bool keep, tensor **out) {
+    if (p == 2 && dtype_is_float(t->a->dt)) return grad_norm2(t, mask, keep, out);
+    tensor *a = NULL, *b = NULL, *c = NULL;
+    simt_status s = grad_unary(OP_ABSOLUTE, t, &a);
+    if (s == SIMT_OK && isinf(p))
+        s = grad_reduce(p > 0 ? OP_MAX : OP_MIN, a, mask, keep, -1, out);
+    else if (s == SIMT_OK && p == 1)
+        s = grad_reduce(OP_SUM, a, mask, keep, -1, out);
+    else if (s == SIMT_OK) {
+        s = grad_binary_scalar(OP_POWER, a, p, &c);
+        if (s == SIMT_OK) s = grad_reduce(OP_SUM, c, mask, keep, -1, &b);
+        if (s == SIMT_OK) s = grad_binary_scalar(OP_POWER, b, 1 / p, out);
+    }
+    tensor_unref(a);
+    tensor_unref(b);
+    tensor_unref(c);
+    return s;
+}
+
+/* The p-norm; 2, 1, inf and others. Squares of 16-bit floats are summed in 32 bits. */
+static PyObject *op_norm(PyObject **v) { /* input, p, dim, keepdim, dtype */
     SELF(v, "norm");
     uint32_t mask;
     bool all, keep;
     double p = 2;
+    int dt = -1;
     if (v[1] && PyUnicode_Check(v[1])) {
         if (strcmp(PyUnicode_AsUTF8(v[1]), "fro") != 0) {
             PyErr_Format(PyExc_NotImplementedError, "norm(p=%R): not in simt yet; nearest is 'fro'",
@@ -173,30 +193,19 @@ static PyObject *op_norm(PyObject **v) { /* input, p, dim, keepdim */
         }
     } else if (!tensor_double_arg(v[1], 2, "p", &p))
         return NULL;
-    if (!tensor_dims(v[2], self->a->ndim, &mask, &all) || !tensor_bool_arg(v[3], false, &keep))
+    if (!tensor_dims(v[2], self->a->ndim, &mask, &all) || !tensor_bool_arg(v[3], false, &keep) ||
+        !tensor_dtype_arg(v[4], "norm", &dt))
         return NULL;
-    tensor *a = NULL, *b = NULL, *out = NULL;
-    simt_status s;
-    if (p == 2) {
-        s = grad_unary(OP_SQUARE, self, &a);
-        if (s == SIMT_OK) s = grad_reduce(OP_SUM, a, mask, keep, -1, &b);
-        if (s == SIMT_OK) s = grad_unary(OP_SQRT, b, &out);
-    } else {
-        s = grad_unary(OP_ABSOLUTE, self, &a);
-        if (s == SIMT_OK && isinf(p))
-            s = grad_reduce(p > 0 ? OP_MAX : OP_MIN, a, mask, keep, -1, &out);
-        else if (s == SIMT_OK && p == 1)
-            s = grad_reduce(OP_SUM, a, mask, keep, -1, &out);
-        else if (s == SIMT_OK) {
-            tensor *c = NULL;
-            s = grad_binary_scalar(OP_POWER, a, p, &c);
-            if (s == SIMT_OK) s = grad_reduce(OP_SUM, c, mask, keep, -1, &b);
-            if (s == SIMT_OK) s = grad_binary_scalar(OP_POWER, b, 1 / p, &out);
-            tensor_unref(c);
-        }
-    }
-    tensor_unref(a);
-    tensor_unref(b);
+    dtype result = dt >= 0 ? (dtype)dt : self->a->dt,
+          wide = dtype_is_float(result) && dtype_bytes(result) == 2 ? DT_F32 : result;
+    tensor *source = NULL, *made = NULL, *out = NULL;
+    simt_status s = SIMT_OK;
+    if (wide != self->a->dt) s = grad_cast(self, wide, &source);
+    if (s == SIMT_OK) s = norm_of(source ? source : self, p, mask, keep, &made);
+    if (s == SIMT_OK && wide != result) s = grad_cast(made, result, &out);
+    tensor_unref(source);
+    if (s == SIMT_OK && wide == result) return tensor_result(s, made);
+    tensor_unref(made);
     return tensor_result(s, out);
 }
 TENSOR_OP(norm, op_norm, 1, 4, "input", "p", "dim", "keepdim", "dtype")
@@ -243,7 +252,7 @@ static PyObject *op_cumsum(PyObject **v) {
     tensor *out = NULL;
     if (!tensor_dim(v[1], self->a->ndim, &axis) || !tensor_dtype_arg(v[2], "cumsum", &dt))
         return NULL;
-    return tensor_result(grad_cumsum(self, axis, dt, &out), out);
+    return tensor_result(grad_cumsum(self, axis, false, dt, &out), out);
 }
 TENSOR_OP(cumsum, op_cumsum, 2, 2, "input", "dim", "dtype")
 

@@ -362,9 +362,14 @@ static tensor *reciprocal_root(work *w, tensor *var, double eps) {
     return w_unary(w, OP_RECIPROCAL, w_unary(w, OP_SQRT, w_plus(w, var, eps)));
 }
 
-static tensor *variance(work *w, tensor *x, tensor *mean, uint32_t axes) {
-    tensor *c = w_sub(w, x, mean);
-    return w_mean(w, w_mul(w, c, c), axes, true);
+/* Mean and biased variance, which the tape does not see. */
+static void moments(work *w, tensor *x, uint32_t axes, tensor **mean, tensor **var) {
+    array *m = NULL, *v = NULL;
+    *mean = *var = NULL;
+    if (w->status != SIMT_OK) return;
+    simt_status s = array_moments(x->a, axes, &m, &v);
+    *mean = work_wrap(w, s, m);
+    *var = work_wrap(w, s, v);
 }
 
 static simt_status check_channels(const char *what, const tensor *t, int64_t channels) {
@@ -392,8 +397,7 @@ simt_status grad_batch_norm(tensor *x, tensor *weight, tensor *bias, tensor *run
     work w = {0};
     tensor *mean, *var;
     if (training) {
-        mean = w_mean(&w, x, axes, true);
-        var = variance(&w, x, mean, axes);
+        moments(&w, x, axes, &mean, &var);
         double count = channels ? (double)a->size / (double)channels : 1;
         move_average(running_mean, mean, momentum, &w);
         move_average(running_var, w_scale(&w, var, count > 1 ? count / (count - 1) : 1), momentum,
@@ -420,8 +424,9 @@ simt_status grad_layer_norm(tensor *x, int naxes, tensor *weight, tensor *bias, 
     bool was = grad_enabled;
     grad_enabled = false;
     work w = {0};
-    tensor *mean = w_mean(&w, x, axes, true);
-    tensor *rstd = reciprocal_root(&w, variance(&w, x, mean, axes), eps);
+    tensor *mean, *var;
+    moments(&w, x, axes, &mean, &var);
+    tensor *rstd = reciprocal_root(&w, var, eps);
     grad_enabled = was;
     if (w.status == SIMT_OK)
         w.status = normalise(x, mean, rstd, weight, bias, form, axes, others, true,

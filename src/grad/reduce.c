@@ -154,7 +154,9 @@ static simt_status rule_var(grad_node *n, tensor *const *out, tensor **in) {
     tensor *x = w_saved(&w, n, 0);
     tensor *g = with_axes(&w, n, out[0]);
     double count = (double)reduced_count(n) - n->options[0];
-    tensor *centred = w_sub(&w, x, w_mean(&w, x, (uint32_t)n->params[0], true));
+    uint32_t mask = (uint32_t)n->params[0];
+    tensor *centred = w_sub(&w, x, w_mean(&w, x, mask, true));
+    centred = w_sub(&w, centred, w_mean(&w, centred, mask, true)); /* the mean was rounded */
     if (n->options[1] != 0) {
         tensor *y = w_saved(&w, n, 1);
         g = w_scale(&w, w_div(&w, g, w.status == SIMT_OK ? with_axes(&w, n, y) : NULL), 1 / count);
@@ -197,6 +199,41 @@ simt_status grad_var(tensor *t, uint32_t mask, bool keepdims, double ddof, bool 
     return SIMT_OK;
 }
 
+/* The Euclidean norm; its gradient at 0 is 0. */
+static simt_status rule_norm2(grad_node *n, tensor *const *out, tensor **in) {
+    work w = {0};
+    tensor *y = w_saved(&w, n, 1);
+    if (w.status == SIMT_OK) y = with_axes(&w, n, y);
+    tensor *share = w_div(&w, with_axes(&w, n, out[0]), y), *zero = NULL;
+    if (w.status == SIMT_OK) {
+        tensor_operand test[2] = {{y}, {NULL, {.kind = 'I'}}};
+        simt_status s = grad_elementwise(OP_NOT_EQUAL, test, 2, NULL, &zero);
+        share = w_where(&w, work_own(&w, s, zero), share, NULL);
+    }
+    in[0] = w_take(&w, w_mul(&w, w_saved(&w, n, 0), share));
+    return work_end(&w);
+}
+
+simt_status grad_norm2(tensor *t, uint32_t mask, bool keepdims, tensor **out) {
+    grad_node *n;
+    SIMT_TRY(grad_node_new("LinalgVectorNormBackward0", rule_norm2, &t, 1, 2, 2, &n));
+    keep_axes(n, mask, keepdims);
+    bool was = grad_enabled;
+    grad_enabled = false;
+    work w = {0};
+    *out = w_take(&w, w_unary(&w, OP_SQRT, w_sum(&w, w_unary(&w, OP_SQUARE, t), mask, keepdims)));
+    grad_enabled = was;
+    simt_status s = work_end(&w);
+    if (s != SIMT_OK || !n) {
+        grad_node_unref(n);
+        return s;
+    }
+    grad_save(n, 0, t);
+    grad_save_output(n, 1, *out, 0);
+    grad_attach(*out, n, 0);
+    return SIMT_OK;
+}
+
 /* ---- max and min along one axis, with positions ---- */
 
 /* A view counting along an axis, of the shape that broadcasts against ndim dimensions. */
@@ -205,8 +242,7 @@ static tensor *count_along(work *w, int64_t count, int axis, int ndim) {
     array *a = NULL;
     simt_status s =
         array_arange(DT_I64, (scalar){.kind = 'I'}, (scalar){.kind = 'I', .i = 1}, count, &a);
-    tensor *t = s == SIMT_OK ? tensor_new(a) : NULL;
-    t = work_own(w, s == SIMT_OK && !t ? SIMT_ERR_MEMORY : s, t);
+    tensor *t = work_wrap(w, s, a);
     int64_t shape[ARRAY_MAX_NDIM];
     for (int i = 0; i < ndim; i++) shape[i] = i == axis ? count : 1;
     return w_reshape(w, t, shape, ndim);
@@ -350,33 +386,30 @@ simt_status grad_logsumexp(tensor *t, uint32_t mask, bool keepdims, tensor **out
     return SIMT_OK;
 }
 
-/* sum over what comes later: total - cumsum + itself */
+/* params[0]: axis, params[1]: backwards. Each element goes into the sums after it (before it). */
 static simt_status rule_cumsum(grad_node *n, tensor *const *out, tensor **in) {
-    work w = {0};
-    int axis = (int)n->params[0];
-    tensor *g = out[0], *running = NULL;
-    if (!n->edges[0].ndim) return (in[0] = tensor_ref(g)), SIMT_OK;
-    simt_status s = grad_cumsum(g, axis, -1, &running);
-    running = work_own(&w, s, running);
-    in[0] = w_take(&w, w_add(&w, w_sub(&w, w_sum(&w, g, 1u << axis, true), running), g));
-    return work_end(&w);
+    if (!n->edges[0].ndim) return (in[0] = tensor_ref(out[0])), SIMT_OK;
+    return grad_cumsum(out[0], (int)n->params[0], !n->params[1], -1, &in[0]);
 }
 
-simt_status grad_cumsum(tensor *t, int axis, int dt, tensor **out) {
+simt_status grad_cumsum(tensor *t, int axis, bool backwards, int dt, tensor **out) {
     if (dt >= 0 && (dtype)dt != t->a->dt) {
         tensor *cast;
         SIMT_TRY(grad_cast(t, (dtype)dt, &cast));
-        simt_status s = grad_cumsum(cast, axis, -1, out);
+        simt_status s = grad_cumsum(cast, axis, backwards, -1, out);
         tensor_unref(cast);
         return s;
     }
     if (t->a->ndim == 0) return grad_clone(t, out);
     grad_node *n = NULL;
     if (dtype_is_float(t->a->dt))
-        SIMT_TRY(grad_node_new("CumsumBackward0", rule_cumsum, &t, 1, 0, 1, &n));
-    if (n) n->params[0] = axis;
+        SIMT_TRY(grad_node_new("CumsumBackward0", rule_cumsum, &t, 1, 0, 2, &n));
+    if (n) {
+        n->params[0] = axis;
+        n->params[1] = backwards;
+    }
     array *a;
-    simt_status s = array_cumsum(t->a, axis, FACE_TORCH, &a);
+    simt_status s = array_cumsum(t->a, axis, backwards, FACE_TORCH, &a);
     if (s == SIMT_OK) return grad_finish(a, n, out);
     grad_node_unref(n);
     return s;

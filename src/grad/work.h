@@ -25,6 +25,11 @@ static inline tensor *work_own(work *w, simt_status s, tensor *t) {
     }
     return w->pool[w->n++] = t;
 }
+/* A new tensor of the array, which it takes. */
+static inline tensor *work_wrap(work *w, simt_status s, array *a) {
+    tensor *t = s == SIMT_OK ? tensor_new(a) : NULL;
+    return work_own(w, s == SIMT_OK && !t ? SIMT_ERR_MEMORY : s, t);
+}
 #define WORK_DO(w, ...)                          \
     do {                                         \
         tensor *work_t = NULL;                   \

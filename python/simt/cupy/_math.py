@@ -86,7 +86,10 @@ def nansum(a, axis=None, dtype=None, out=None, keepdims=False):
 
 def nanmean(a, axis=None, dtype=None, out=None, keepdims=False):
     count = _core.ew_logical_not(_core.ew_isnan(a)).sum(axis, keepdims=keepdims)
-    return _core.ew_divide(nansum(a, axis, dtype, None, keepdims), count, out)
+    result = a.dtype if dtype is None else dtype
+    wide = "float32" if result == "float16" else dtype  # a sum of halves overflows soon
+    made = _core.ew_divide(nansum(a, axis, wide, None, keepdims), count, out)
+    return made if out is not None or wide == dtype else made.astype(result)
 
 
 def count_nonzero(a, axis=None, *, keepdims=False):
