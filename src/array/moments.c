@@ -2,16 +2,17 @@
  * ascending order by the formula of Chan, Golub and LeVeque (1983), in double.
  *
  * In: a view whose first params[0] dimensions are kept and whose others are reduced; the last of either lies
- * densely (moments_fit). Out: [0] the means, [1] the sum of
- * squared distances from them over params[1], or its root where params[2] is set.
+ * densely (moments_fit). Out: [0] the means, [1] the sum of squared distances from them over params[1], or its
+ * root where params[2] is set.
  * Segments are fixed, so any number of threads gives the same bits.
  */
 #include "array/moments.h"
 
 #include <math.h>
-#include <stdlib.h>
+#include <string.h>
 
 #include "array/walk.h"
+#include "base/heap.h"
 #include "base/isa.h"
 
 enum {
@@ -220,11 +221,11 @@ simt_status call_moments(const call_args *c) {
     }
     w.segments = (w.length + w.segment - 1) / w.segment;
     size_t tasks = (size_t)(places * w.segments);
-    if (w.segments > 1 && !(w.parts = malloc(tasks * 2 * w.each * sizeof *w.parts)))
+    if (w.segments > 1 && !(w.parts = heap_alloc(tasks * 2 * w.each * sizeof *w.parts)))
         return status_fail(SIMT_ERR_MEMORY, "out of memory for a variance");
     size_t size = (size_t)min_i64(w.segment, w.length) * w.each;
     simt_status status = c->dev->parallel(c->dev, tasks, GRAIN / size + 1, segments, &w);
     if (status == SIMT_OK && w.segments > 1) join_segments(&w, places);
-    free(w.parts);
+    heap_free(w.parts);
     return status;
 }

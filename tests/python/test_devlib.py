@@ -205,6 +205,82 @@ def test_gamma_of_negative_numbers(dev, dtype):
     assert dev.call("tgamma", np.array([-171.5, -176.25], dtype)).any() == (dtype == np.float64)
 
 
+# Zeros, poles, ends of the domain, and where the functions change their way.
+CORNERS = {
+    "exp": [
+        0,
+        0.34657359027997264,
+        0.6931471805599453,
+        88.72,
+        -87.33,
+        -103.9,
+        709.78,
+        -708.39,
+        -745.1,
+    ],
+    "exp2": [0, 0.5, 1, -1, 127.99, 1023.99, -126, -149, -1022, -1074],
+    "exp10": [0, 0.15, 38.5, 308.2, -37.9, -307.6],
+    "expm1": [0, 0.34657359027997264, -0.6931471805599453, 1, -17, -37, 88.72, 709.78],
+    "log": [1, 0.5, 2, 0.7071067811865476, 1.4142135623730951, 1e-38, 1e-308, 1e38, 1e308],
+    "log2": [1, 2, 0.5, 1.4142135623730951, 1e-38, 1e-308],
+    "log10": [1, 10, 0.1, 1.4142135623730951, 1e-38, 1e-308],
+    "log1p": [0, -1, 1, -0.5, -0.2928932188134524, 0.41421356237309515, 1e-38],
+    "sin": [0, math.pi, 2 * math.pi, 100 * math.pi, 1e5 * math.pi, 65536, 2.0**30, 1e22],
+    "cos": [math.pi / 2, 1.5 * math.pi, 1e5 * math.pi + math.pi / 2, 65536, 2.0**30, 0, 1e22],
+    "tan": [0, math.pi / 2, math.pi, 1e5 * math.pi, math.pi / 4, 65536, 2.0**30],
+    "sinpi": [0, 1, 2, 1000, 0.5, 0.25],
+    "cospi": [0.5, 1.5, 1000.5, 0, 0.25],
+    "asin": [0, 0.5, 1, -1, -0.5],
+    "acos": [1, 0, 0.5, -0.5, -1],
+    "atan": [0, 0.41421356237309503, 1, 2.414213562373095, 1e16],
+    "sinh": [0, 1, -1, 89.4, 710.4],
+    "cosh": [0, 1, 89.4, 710.4],
+    "tanh": [0, 1, -1, 9, 19],
+    "asinh": [0, 1, 1e19, 1e154, -1],
+    "acosh": [1, 1.5, 2, 1e19, 1e154],
+    "atanh": [0, 0.5, 1, -1],
+    "erf": [0, 1, 3.9, 5.9],
+    "erfc": [0, 0.65, -0.65, 1, 9.1, 26.5, -5],
+    "erfinv": [0, 1, -1, 0.5, 0.7],
+    "tgamma": [1, 2, 1.4616321449683622, 0, -1, -2, -5, 12, 24, 35.04, 171.62, -34.5, -170.5, 3],
+    "lgamma": [1, 2, 0, 0.5, 1.5, 3, 12, 24, -1, -2, -0.5],
+    "cbrt": [0, 1, -1, 8, 1e-38, 1e-308],
+    "rsqrt": [0, 1, 4, 1e-38, 1e-308],
+}
+
+
+def near(corner, dtype):
+    """Numbers at all distances from one, its neighbours first."""
+    corner = dtype(corner)
+    steps = np.unique(np.geomspace(1, 2.0**20, 14).astype(np.int64))
+    word = corner.view(np.int32 if dtype == np.float32 else np.int64) + np.concatenate(
+        [steps, -steps]
+    )
+    some = word.astype(np.int32 if dtype == np.float32 else np.int64).view(dtype)
+    away = np.geomspace(1e-12, 0.4, 14) * (abs(float(corner)) or 1)
+    found = np.concatenate([[corner], some, corner + away, corner - away]).astype(dtype)
+    return found[np.isfinite(found)]
+
+
+def test_corners_are_known():
+    assert sorted(CORNERS) == UNARY
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("name", UNARY)
+def test_relative_error_near_zeros_poles_and_seams(dev, name, dtype):
+    bound = dev.rows[name][2 if dtype == np.float32 else 3]
+    with np.errstate(over="ignore"):
+        corners = [c for c in CORNERS[name] if np.isfinite(dtype(c))]
+    x = np.unique(np.concatenate([near(c, dtype) for c in corners]))
+    if name.endswith("gamma"):  # the poles: test_special_values
+        x = x[(x > 0) | (x != np.floor(x))]
+    if name == "lgamma":  # its zeros below -2: the test of negative numbers
+        x = x[x > -2.3]
+    error, where = devlib_lib.worst(name, dev.call(name, x), [x], dtype)
+    assert error <= bound, where
+
+
 def c_pow(x, y):
     """C's pow by Python's: the exceptions turned back into values."""
     odd = float(y).is_integer() and int(y) % 2 == 1 if math.isfinite(y) else False
