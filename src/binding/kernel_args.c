@@ -86,6 +86,8 @@ static bool add_complex(walk *w, PyObject *o) {
 }
 
 /* numpy.float32(1), ...: by their buffer. */
+static bool add_host(walk *w, PyObject *o);
+
 static bool add_numpy_scalar(walk *w, PyObject *o) {
     Py_buffer view;
     py_scalar type;
@@ -100,8 +102,9 @@ static bool add_numpy_scalar(walk *w, PyObject *o) {
         if (pair) memcpy(&bits[1], (char *)view.buf + bytes / 2, bytes / 2);
     }
     PyBuffer_Release(&view);
+    if (!known && kernel_record_of_object(o)) return add_host(w, o);
     return known ? add_scalar(w, type, bits[0], bits[1])
-                 : unsupported(w, o, ": kernels take no records, strings and dates");
+                 : unsupported(w, o, ": kernels take no strings and dates");
 }
 
 /* ---- arrays ---- */
@@ -219,6 +222,17 @@ static bool unsupported_elements(walk *w, PyObject *o) {
     return ok;
 }
 
+/* Whether a numpy.void's memory may be written: its buffer says that it may not, whatever it is. */
+static bool is_writable(PyObject *o) {
+    PyObject *flags = PyObject_GetAttrString(o, "flags");
+    PyObject *flag = flags ? PyObject_GetAttrString(flags, "writeable") : NULL;
+    bool can = flag == Py_True;
+    PyErr_Clear();
+    Py_XDECREF(flags);
+    Py_XDECREF(flag);
+    return can;
+}
+
 /* Anything with the buffer protocol. */
 static bool add_host(walk *w, PyObject *o) {
     binding_buffer b;
@@ -230,7 +244,8 @@ static bool add_host(walk *w, PyObject *o) {
     if (!known && b.usable) known = (record = kernel_record_of_object(o)) != NULL;
     launch_array *a = NULL;
     if (known && view->ndim <= PY_MAX_NDIM) {
-        a = add_array(w, type, record, view->readonly, b.shape, b.strides, view->ndim, view->buf);
+        bool readonly = view->readonly && !(record && view->ndim == 0 && is_writable(o));
+        a = add_array(w, type, record, readonly, b.shape, b.strides, view->ndim, view->buf);
     } else if (known) {
         unsupported(w, o, " of more than 8 dimensions");
     } else if (!PyErr_Occurred()) {

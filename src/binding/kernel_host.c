@@ -392,6 +392,7 @@ static int as_module(PyObject *o, kernel_host *owner, py_entity *out) {
     const char *text = keep_text(owner, PyUnicode_AsUTF8(name));
     Py_DECREF(name);
     out->handle = o;
+    out->is_enum = PyType_Check(o) && PyObject_HasAttrString(o, "__members__");
     return done_or_failed(become(out, PY_ENTITY_MODULE, text) && keep(owner, o));
 }
 

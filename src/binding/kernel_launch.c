@@ -22,6 +22,7 @@ typedef struct dispatcher {
     PyObject *results;  /* of a device function's: bytes, or None where the body says it */
     char *name;
     int nparameters, nrequired;
+    int64_t most_threads; /* launch_bounds; 0: none */
     bool device;
     py_options compile;
     kernel_entries entries;
@@ -78,7 +79,11 @@ static bool check_launch(const configured *c) {
     if (!check_axis(name, "block", c->block, block_limits) ||
         !check_axis(name, "grid", c->grid, grid_limits))
         return false;
-    int64_t threads = c->block[0] * c->block[1] * c->block[2];
+    int64_t threads = c->block[0] * c->block[1] * c->block[2], bound = c->of->most_threads;
+    if (bound > 0 && threads > bound)
+        return launch_error("CUDA_ERROR_INVALID_VALUE: kernel %s: a block of %lld threads; its "
+                            "launch_bounds are %lld",
+                            name, (long long)threads, (long long)bound);
     if (threads > MAX_THREADS)
         return launch_error("kernel %s: a block of (%lld, %lld, %lld) has %lld threads, %lld more "
                             "than the limit of %d",
@@ -128,17 +133,18 @@ static bool no_match(const dispatcher *d, const kernel_args *k) {
 static bool match_declared(const dispatcher *d, kernel_args *k) {
     PyObject *best = NULL;
     int fewest = 0;
+    bool alone = PyList_GET_SIZE(d->declared) == 1;
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(d->declared); i++) {
         PyObject *s = PyList_GET_ITEM(d->declared, i);
         int n = kernel_args_match(k, (const uint8_t *)PyBytes_AS_STRING(s),
-                                  (uint32_t)PyBytes_GET_SIZE(s), false);
+                                  (uint32_t)PyBytes_GET_SIZE(s), alone, false);
         if (n < 0 || (best && n >= fewest)) continue;
         best = s;
         fewest = n;
     }
     if (!best) return no_match(d, k);
     kernel_args_match(k, (const uint8_t *)PyBytes_AS_STRING(best), (uint32_t)PyBytes_GET_SIZE(best),
-                      true);
+                      alone, true);
     return true;
 }
 
@@ -351,8 +357,9 @@ static PyObject *subscript(PyObject *self, PyObject *key) {
     dispatcher *d = (dispatcher *)self;
     Py_ssize_t n = PyTuple_Check(key) ? PyTuple_GET_SIZE(key) : 1;
     if (d->device) {
-        PyErr_Format(PyExc_TypeError,
-                     "%s is a device function: kernels call it; it cannot be launched", d->name);
+        PyErr_Format(PyExc_RuntimeError,
+                     "Cannot compile a device function as a kernel: %s is one, which kernels call",
+                     d->name);
         return NULL;
     }
     if (n < 2 || n > 4) {
@@ -426,6 +433,21 @@ static bool read_function(dispatcher *d) {
     return ok;
 }
 
+/* launch_bounds: a number of threads, or a tuple that begins with it. */
+static bool read_bounds(dispatcher *d) {
+    PyObject *bounds = PyDict_GetItemString(d->options, "launch_bounds");
+    if (!bounds || bounds == Py_None) return true;
+    if (PyTuple_Check(bounds) && PyTuple_GET_SIZE(bounds) > 0) bounds = PyTuple_GET_ITEM(bounds, 0);
+    if (!PyLong_Check(bounds) || !binding_to_int64(bounds, &d->most_threads) ||
+        d->most_threads < 1) {
+        PyErr_Format(PyExc_ValueError,
+                     "launch_bounds is a number of threads, or a tuple that begins with it, not %R",
+                     bounds);
+        return false;
+    }
+    return true;
+}
+
 /* Dispatcher(function, options) */
 static PyObject *dispatcher_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
     PyObject *function, *options;
@@ -439,7 +461,7 @@ static PyObject *dispatcher_new(PyTypeObject *type, PyObject *args, PyObject *kw
                               .divisions = flag_of(options, "debug", false),
                               .fast = flag_of(options, "fastmath", false),
                               .contract = flag_of(options, "fma", true)};
-    if (!read_function(d) || !kernel_source_hold(function)) Py_CLEAR(d);
+    if (!read_function(d) || !read_bounds(d) || !kernel_source_hold(function)) Py_CLEAR(d);
     return (PyObject *)d;
 }
 

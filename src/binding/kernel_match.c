@@ -71,14 +71,24 @@ typedef struct matching {
     const uint64_t *from;
     uint64_t *to; /* NULL: only ask */
     uint32_t nto, array, conversions;
+    bool alone; /* the only declared signature */
     launch_array *arrays;
 } matching;
+
+/* Elements that the declared ones are read as: as Numba, where one signature is declared, integers of the
+ * same size are taken as they are. */
+static bool match_elements(const matching *m, uint8_t own, uint8_t declared) {
+    if (own == declared) return true;
+    if (!m->alone || own == PY_SIG_RECORD || declared == PY_SIG_RECORD) return false;
+    return own >= PY_S_I8 && own <= PY_S_U64 && declared >= PY_S_I8 && declared <= PY_S_U64 &&
+           py_scalar_bytes((py_scalar)own) == py_scalar_bytes((py_scalar)declared);
+}
 
 static bool match_array(matching *m) {
     const uint8_t *a = m->own, *b = m->declared;
     uint32_t bytes = a[1] == PY_SIG_RECORD ? 7 + a[5] + (a[6] << 8) : 5;
-    if (m->declared_end - b < bytes || b[0] != PY_SIG_ARRAY || a[1] != b[1] || a[2] != b[2] ||
-        memcmp(a + 5, b + 5, bytes - 5) != 0)
+    if (m->declared_end - b < bytes || b[0] != PY_SIG_ARRAY || !match_elements(m, a[1], b[1]) ||
+        a[2] != b[2] || memcmp(a + 5, b + 5, bytes - 5) != 0)
         return false;
     bool layout = a[3] == b[3] || b[3] == 'A' || (a[2] <= 1 && a[3] == 'C' && b[3] == 'F');
     if (!layout || (a[4] & PY_ARRAY_READONLY) > (b[4] & PY_ARRAY_READONLY)) return false;
@@ -139,7 +149,8 @@ static bool match_one(matching *m) {
     return true;
 }
 
-int kernel_args_match(kernel_args *k, const uint8_t *signature, uint32_t bytes, bool convert) {
+int kernel_args_match(kernel_args *k, const uint8_t *signature, uint32_t bytes, bool alone,
+                      bool convert) {
     uint64_t to[MAX_SLOTS];
     matching m = {.own = k->signature,
                   .own_end = k->signature + k->nsignature,
@@ -147,6 +158,7 @@ int kernel_args_match(kernel_args *k, const uint8_t *signature, uint32_t bytes, 
                   .declared_end = signature + bytes,
                   .from = k->slots,
                   .to = convert ? to : NULL,
+                  .alone = alone,
                   .arrays = k->arrays};
     while (m.own < m.own_end || m.declared < m.declared_end)
         if (!match_one(&m)) return -1;

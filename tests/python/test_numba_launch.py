@@ -23,7 +23,7 @@ def test_a_kernel_is_still_its_function():
         copy(1, 2)
     with pytest.raises(ValueError, match="is called from kernels"):
         cuda.jit(device=True)(copy.py_func)(1, 2)
-    with pytest.raises(TypeError, match="cannot be launched"):
+    with pytest.raises(RuntimeError, match="Cannot compile a device function"):
         cuda.jit(device=True)(copy.py_func)[1, 1]
 
 
@@ -220,3 +220,48 @@ def test_what_is_known_of_a_kernel():
     for name, near in (("compile_ptx", "inspect_asm"), ("declare_device", "cuda.jit.device=True")):
         with pytest.raises(AttributeError, match=f"not in simt yet; nearest is .*{near}"):
             getattr(cuda, name)
+
+
+@pytest.mark.parametrize(
+    "bounds, most", [(128, 128), ((64, 2), 64), ((32, 1, 2), 32), (None, 1024)]
+)
+def test_launch_bounds(bounds, most):
+    @cuda.jit(launch_bounds=bounds)
+    def kernel(a):
+        a[cuda.grid(1)] = 1
+
+    a = np.zeros(most)
+    kernel[1, most](a)
+    assert a.all()
+    with pytest.raises(cuda.cudadrv.driver.CudaAPIError, match="launch_bounds|limit"):
+        kernel[1, 2 * most](np.zeros(2 * most))
+    for wrong in ("many", 0, 2.5, ((4,), 2)):
+        with pytest.raises(ValueError, match="launch_bounds is a number"):
+            cuda.jit(launch_bounds=wrong)(kernel.py_func)
+
+
+def test_device_functions_are_not_launched():
+    @cuda.jit(device=True)
+    def function():
+        pass
+
+    with pytest.raises(RuntimeError, match="Cannot compile a device function as a kernel"):
+        function[1, 1]()
+
+
+def test_integers_of_the_declared_size_are_taken_as_they_are():
+    """By a kernel with one signature, as Numba's; several are told apart by their types."""
+
+    @cuda.jit("void(int32[:,:])")
+    def kernel(a):
+        a[cuda.threadIdx.x, 0] -= 2
+
+    a = np.ones((2, 2), np.uint32)
+    kernel[1, 2](a)
+    assert a.tolist() == [[2**32 - 1, 1], [2**32 - 1, 1]]
+    for wrong in (np.ones((2, 2), np.uint16), np.ones((2, 2), np.float32), np.ones(2, np.uint32)):
+        with pytest.raises(TypeError, match="No matching definition"):
+            kernel[1, 2](wrong)
+    two = cuda.jit(["void(int32[:,:])", "void(float32[:,:])"])(kernel.py_func)
+    with pytest.raises(TypeError, match="No matching definition"):
+        two[1, 2](a)

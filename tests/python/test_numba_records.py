@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numba_source import load
 
 cuda = pytest.importorskip("simt.numba.cuda")
 from simt.numba import from_dtype, types
@@ -342,3 +343,30 @@ def test_packed_and_aligned_records_are_two_types():
     assert from_dtype(packed) != from_dtype(aligned)
     nested = [np.dtype([("p", t)]) for t in (packed, aligned)]
     assert from_dtype(nested[0]) != from_dtype(nested[1])
+
+
+@pytest.mark.parametrize("dtype", [INNER, PACKED, PARTICLE, NESTED], ids=str)
+@pytest.mark.parametrize("kind", [np.ndarray, np.recarray])
+def test_records_as_arguments(dtype, kind):
+    """An element of an array is used where it lies; fields by name and by constant number."""
+    a = filled(dtype, 3).view(kind)
+    name, first = dtype.names[-1], dtype.names[0]
+    source = "@cuda.jit\ndef kernel(r, out):\n"
+    source += f"    out[0] = r['{first}']\n    out[1] = r[0]\n"
+    source += f"    r[0] = 2 * r['{first}']\n    r[-{len(dtype.names)}] += 1\n"
+    kernel = load(source, cuda=cuda)["kernel"]
+    before, out = a.copy(), np.zeros(2)
+    kernel[1, 1](a[1], out)
+    assert (out == before[1][first]).all()
+    assert a[1][first] == 2 * before[1][first] + 1 and a[0] == before[0] and a[2] == before[2]
+    assert (a[1][name] == before[1][name]).all()
+    a.flags.writeable = False
+    with pytest.raises(TypingError, match="read-only|readonly"):
+        kernel[1, 1](a[1], out)
+
+
+def test_numbers_of_fields_out_of_range():
+    for index, text in [("2", "field 2 of a record of 2"), ("n", "numbered by a constant")]:
+        source = f"@cuda.jit\ndef kernel(r, n, out):\n    out[0] = r[{index}]\n"
+        with pytest.raises(TypingError, match=text):
+            load(source, cuda=cuda)["kernel"][1, 1](TABLE[0], 1, np.zeros(1))

@@ -16,6 +16,7 @@ from ._host import (  # noqa: F401
     set_num_threads,
 )
 from .core import config, errors  # noqa: F401
+from .core.errors import *  # noqa: F403
 from .core.types import (  # noqa: F401
     Signature,
     Type,

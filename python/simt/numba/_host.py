@@ -33,6 +33,7 @@ class HostFunction:
         self.py_func = self.__wrapped__ = func
         self.targetoptions = options
         self.signatures = []
+        self._declared, self.specialized = (), False  # as a kernel's
         if func.__code__.co_filename.startswith("<"):
             from simt import _core
 
@@ -57,7 +58,9 @@ class HostFunction:
         return f"<function {self.__qualname__} of njit>"
 
     def __reduce__(self):
-        return (HostFunction, (self.py_func, self.targetoptions))
+        from .cuda._pickle import reduce
+
+        return reduce(self)
 
     def compile(self, sig):
         """Nothing to do on the host; kernels compile it for their own types."""

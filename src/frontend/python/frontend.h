@@ -124,6 +124,7 @@ struct py_entity {
     py_entity *items;
     uint32_t count;
     const py_names *names; /* NAMED; TUPLE: of a named class, or NULL */
+    bool is_enum;          /* MODULE: a class of members, which are also found by [] */
     void *handle;          /* the host's, which lives as long as its context */
     /* ARRAY: */
     int ndim;

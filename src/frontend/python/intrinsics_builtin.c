@@ -99,6 +99,18 @@ bool builtin_extreme(py_ctx *c, py_call *x, py_val *out) {
     return true;
 }
 
+bool builtin_tuple(py_ctx *c, py_call *x, py_val *out) {
+    if (!py_check_arguments(c, x, 0, 1, "")) return false;
+    uint32_t n = x->nargs > 0 ? x->args[0].type->count : 0;
+    if (x->nargs > 0 && x->args[0].type->kind != TY_TUPLE)
+        return py_fail(c, x->node, "tuple() of %s: only a tuple's length is known to a kernel",
+                       py_type_text(c, x->args[0].type));
+    py_val *items = PY_NEW(c, py_val, n + 1);
+    for (uint32_t i = 0; i < n; i++) items[i] = py_val_item(&x->args[0], i);
+    *out = py_val_tuple(c, items, n);
+    return true;
+}
+
 bool builtin_abs(py_ctx *c, py_call *x, py_val *out) {
     if (!py_check_arguments(c, x, 1, 1, "")) return false;
     py_val v = x->args[0];
@@ -233,7 +245,27 @@ static bool end_text(py_ctx *c, print_work *w) {
     return true;
 }
 
-static bool print_value(py_ctx *c, py_call *x, print_work *w, const py_val *v) {
+/* threadIdx and its kin as (x, y, z); others as they are. */
+static bool print_operand(py_ctx *c, py_call *x, const py_val *v, py_val *out) {
+    *out = *v;
+    const py_entity *e = v->type->kind == TY_ENTITY ? v->type->entity : NULL;
+    if (e == NULL || e->kind != PY_ENTITY_INTRINSIC) return true;
+    py_val *items = PY_NEW(c, py_val, 3);
+    for (int i = 0; i < 3; i++) {
+        const char *name = arena_printf(c->mem, "%s.%c", e->name, "xyz"[i]);
+        const py_intrinsic *part = name != NULL ? py_find_intrinsic(name) : NULL;
+        if (part == NULL || !part->value) return true;
+        py_call one = {.node = x->node, .name = part->name, .extra = part->extra};
+        if (!part->run(c, &one, &items[i])) return false;
+    }
+    *out = py_val_tuple(c, items, 3);
+    return true;
+}
+
+static bool print_value(py_ctx *c, py_call *x, print_work *w, const py_val *of) {
+    py_val operand;
+    if (!print_operand(c, x, of, &operand)) return false;
+    const py_val *v = &operand;
     if (v->type->kind == TY_STRING && v->is_const) {
         strbuf_puts(&w->text, v->value.text);
         return true;

@@ -115,13 +115,32 @@ static bool conjugate(py_ctx *c, const py_val *of, py_call *x, py_val *out) {
     return true;
 }
 
+static bool bit_count(py_ctx *c, const py_val *of, py_call *x, py_val *out) {
+    const py_intrinsic *popc = py_find_intrinsic("cuda.popc");
+    py_val args[1] = {*of};
+    if (!no_arguments(c, x)) return false;
+    py_call call = {.node = x->node, .name = x->name, .args = args, .nargs = 1};
+    call.extra = popc->extra;
+    return popc->run(c, &call, out);
+}
+
+typedef bool (*number_method)(py_ctx *c, const py_val *of, py_call *x, py_val *out);
+
+/* The method of a number, or NULL. */
+static number_method find_number_method(const py_val *of, const char *name) {
+    py_scalar s = py_scalar_of(of);
+    if (s != PY_S_NONE && strcmp(name, "conjugate") == 0) return conjugate;
+    return py_scalar_is_int(s) && strcmp(name, "bit_count") == 0 ? bit_count : NULL;
+}
+
 bool py_call_method(py_ctx *c, const py_node *n, const py_val *of, py_val *out, bool *found) {
     py_call x = {.node = n, .name = n->a->name};
-    *found = py_scalar_of(of) != PY_S_NONE && strcmp(x.name, "conjugate") == 0;
+    number_method method = find_number_method(of, x.name);
+    *found = method != NULL;
     if (of->type->kind != TY_ARRAY && !*found) return true;
     if (of->type->kind == TY_ARRAY && of->type->record != NULL &&
         py_record_field(of->type->record, x.name) != NULL)
         return true; /* a field comes first: its error is plainer than the method's */
     if (!py_call_arguments(c, n, &x, false)) return false;
-    return *found ? conjugate(c, of, &x, out) : array_method(c, of, &x, out, found);
+    return *found ? method(c, of, &x, out) : array_method(c, of, &x, out, found);
 }

@@ -354,11 +354,40 @@ static bool is_name(const py_val *index) {
     return index->type->kind == TY_STRING && index->value.kind == PY_VALUE_STRING;
 }
 
+/* The name of a record's field by its constant number; NULL: an error. */
+static const char *field_of_number(py_ctx *c, const py_node *at, const py_val *of,
+                                   const py_val *index) {
+    const py_record *r = of->type->items[0]->record;
+    if (!index->is_const || index->value.kind != PY_VALUE_INT) {
+        py_fail(c, at, "a record's field is named, or numbered by a constant");
+        return NULL;
+    }
+    int64_t i = index->value.integer, n = r->count;
+    if (i >= -n && i < n) return r->fields[i < 0 ? i + n : i].name;
+    py_fail(c, at, "field %lld of a record of %lld", (long long)i, (long long)n);
+    return NULL;
+}
+
+/* Enum["name"] */
+static bool get_member(py_ctx *c, const py_node *at, const py_entity *of, const char *name,
+                       py_val *out) {
+    py_entity *e = PY_NEW(c, py_entity, 1);
+    simt_status status = c->host->attribute(c->host->context, of, name, e);
+    if (status != SIMT_OK) return py_pass_failure(c, at, status);
+    return py_entity_value(c, at, e, out);
+}
+
 bool py_get_item(py_ctx *c, const py_node *at, const py_val *of, const py_val *index, py_val *out) {
     parts p;
     if (of->type->kind == TY_TUPLE) return py_get_tuple_item(c, at, of, index, out);
     if (of->type->kind == TY_RECORD && is_name(index))
         return py_record_get(c, at, of, index->value.text, out);
+    if (of->type->kind == TY_RECORD) {
+        const char *name = field_of_number(c, at, of, index);
+        return name != NULL && py_record_get(c, at, of, name, out);
+    }
+    if (of->type->kind == TY_ENTITY && of->type->entity->is_enum && is_name(index))
+        return get_member(c, at, of->type->entity, index->value.text, out);
     if (of->type->kind == TY_ENTITY && of->type->entity->kind == PY_ENTITY_FUNCTION)
         return py_fail(c, at, "a kernel cannot launch kernels: call %s(...) as a function",
                        of->type->entity->name);
@@ -436,6 +465,10 @@ bool py_set_item(py_ctx *c, const py_node *at, const py_val *of, const py_val *i
     if (of->type->kind == TY_TUPLE) return py_fail(c, at, "a tuple's items cannot be assigned");
     if (of->type->kind == TY_RECORD && is_name(index))
         return py_record_set(c, at, of, index->value.text, value);
+    if (of->type->kind == TY_RECORD) {
+        const char *name = field_of_number(c, at, of, index);
+        return name != NULL && py_record_set(c, at, of, name, value);
+    }
     if (of->type->kind != TY_ARRAY)
         return py_fail(c, at, "%s has no elements to assign", py_type_text(c, of->type));
     if (!take_apart(c, at, of, index, &p) || !may_write(c, at, of)) return false;

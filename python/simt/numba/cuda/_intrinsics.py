@@ -79,9 +79,10 @@ _C_NAMES = {
     "float64": ("double",),
 }
 VECTORS = {
-    name + n: Intrinsic(f"cuda.{element}x{n}")
+    name + n: vector
     for element, names in _C_NAMES.items()
     for n in "1234"
+    for vector in (Intrinsic(f"cuda.{element}x{n}"),)
     for name in (element + "x", *names)
 }
 cg = Group("cuda.cg", ("this_grid",))

@@ -131,7 +131,9 @@ class CUDADispatcher(_core.Dispatcher):
         """This kernel for the types of args, and no others."""
         if self._specialized:
             raise RuntimeError("Dispatcher already specialized")
-        key = self._signature_of(*args)
+        key = b"".join(
+            a._bytes() if isinstance(a, types.Type) else self._signature_of(a) for a in args
+        )
         made = self._by_types.get(key)
         if made is None:
             if len(self._by_types) >= _MOST_SPECIALIZED:
