@@ -156,6 +156,7 @@ static device_array *make(array *base, py_scalar type, const kernel_record *reco
     d->ndim = ndim;
     d->offset = offset;
     d->weakrefs = NULL;
+    d->stream = NULL;
     memcpy(d->shape, shape, sizeof *shape * (size_t)ndim);
     if (strides)
         memcpy(d->strides, strides, sizeof *strides * (size_t)ndim);
@@ -169,6 +170,7 @@ device_array *kernel_device_view(const device_array *d, const int64_t *shape,
                                  const int64_t *strides, int ndim, int64_t offset) {
     device_array *made = make(array_ref(d->base), d->type, d->record, shape, strides, ndim, offset);
     if (made) made->readonly = d->readonly;
+    if (made) made->stream = Py_XNewRef(d->stream);
     return made;
 }
 
@@ -347,6 +349,7 @@ PyObject *kernel_host_view(const device_array *d) {
 /* There is no tp_clear: a ring through it is cut at the owner of the memory. */
 static int traverse(PyObject *self, visitproc visit, void *arg) {
     Py_VISIT(binding_owner(((device_array *)self)->base, 1));
+    Py_VISIT(((device_array *)self)->stream);
     return 0;
 }
 
@@ -355,6 +358,7 @@ static void dealloc(PyObject *self) {
     PyObject_GC_UnTrack(self);
     if (d->weakrefs) PyObject_ClearWeakRefs(self);
     array_unref(d->base);
+    Py_XDECREF(d->stream);
     Py_TYPE(self)->tp_free(self);
 }
 
@@ -401,7 +405,27 @@ GETTER(nbytes) {
     return PyLong_FromLongLong(kernel_size(d) * kernel_item_bytes(d));
 }
 GETTER(transposed) { return PyObject_CallMethod(self, "transpose", NULL); }
-GETTER(zero) { return PyLong_FromLong(0); }
+GETTER(stream) {
+    PyObject *stream = ((device_array *)self)->stream;
+    return stream ? Py_NewRef(stream) : PyLong_FromLong(0);
+}
+GETTER(flags) {
+    const device_array *d = (device_array *)self;
+    PyObject *c = kernel_is_contiguous(d, 'C') ? Py_True : Py_False;
+    PyObject *f = kernel_is_contiguous(d, 'F') ? Py_True : Py_False;
+    return Py_BuildValue("{sOsO}", "C_CONTIGUOUS", c, "F_CONTIGUOUS", f);
+}
+
+/* 0 and None are the default stream. */
+static int set_stream(PyObject *self, PyObject *value, void *unused) {
+    device_array *d = (device_array *)self;
+    bool none = !value || value == Py_None || (PyLong_Check(value) && !PyObject_IsTrue(value));
+    PyObject *before = d->stream;
+    d->stream = none ? NULL : Py_NewRef(value);
+    Py_XDECREF(before);
+    return 0;
+}
+
 GETTER(true) { Py_RETURN_TRUE; }
 GETTER(scalar) { return PyLong_FromLong(((device_array *)self)->type); }
 
@@ -416,14 +440,15 @@ GETTER(cuda_array_interface) {
     dtype dt = dtype_of_scalar[d->type];
     unsigned long long address =
         kernel_size(d) ? (unsigned long long)(uintptr_t)kernel_device_data(d) : 0;
-    PyObject *dict = NULL;
-    if (shape && strides)
+    PyObject *stream = d->stream ? PyNumber_Long(d->stream) : Py_NewRef(Py_None), *dict = NULL;
+    if (shape && strides && stream)
         dict = Py_BuildValue("{sOsOs(KO)sssOsi}", "shape", shape, "strides", strides, "data",
                              address, d->readonly ? Py_True : Py_False, "typestr",
-                             dt == DT_COUNT ? typestr : dtype_table[dt].typestr, "stream", Py_None,
+                             dt == DT_COUNT ? typestr : dtype_table[dt].typestr, "stream", stream,
                              "version", 3);
     Py_XDECREF(shape);
     Py_XDECREF(strides);
+    Py_XDECREF(stream);
     return dict;
 }
 
@@ -437,13 +462,32 @@ static PyGetSetDef getset[] = {
     {"nbytes", get_nbytes},
     {"alloc_size", get_nbytes},
     {"T", get_transposed},
-    {"stream", get_zero},
+    {"stream", get_stream, set_stream},
+    {"flags", get_flags},
     {"__cuda_memory__", get_true},
     {"__cuda_ndarray__", get_true},
     {"__cuda_array_interface__", get_cuda_array_interface},
     {"_simt_element", get_scalar},
     {NULL},
 };
+
+/* DeviceNDArray(shape, strides, dtype, stream=0, gpu_data=None), as Numba's */
+static PyObject *new_device_array(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
+    static char *names[] = {"shape", "strides", "dtype", "stream", "gpu_data", NULL};
+    PyObject *shape, *strides, *dtype_like, *stream = NULL, *data = Py_None;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOO|OO:DeviceNDArray", names, &shape, &strides,
+                                     &dtype_like, &stream, &data))
+        return NULL;
+    if (data != Py_None) {
+        PyErr_SetString(PyExc_NotImplementedError,
+                        "DeviceNDArray: gpu_data is not in simt yet; nearest is "
+                        "cuda.from_cuda_array_interface, for memory that there is");
+        return NULL;
+    }
+    PyObject *made = kernel_device_make(shape, dtype_like, "C", strides);
+    if (made && stream) set_stream(made, stream, NULL);
+    return made;
+}
 
 static PyMappingMethods mapping = {.mp_length = length,
                                    .mp_subscript = kernel_device_getitem,
@@ -454,7 +498,8 @@ PyTypeObject kernel_device_array_type = {
     PyVarObject_HEAD_INIT(NULL, 0).tp_name = "numba.cuda.cudadrv.devicearray.DeviceNDArray",
     .tp_doc = "An array in the device's memory.",
     .tp_basicsize = sizeof(device_array),
-    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION | Py_TPFLAGS_HAVE_GC,
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
+    .tp_new = new_device_array,
     .tp_dealloc = dealloc,
     .tp_traverse = traverse,
     .tp_repr = repr,

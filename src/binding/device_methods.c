@@ -120,6 +120,42 @@ static bool copy_host(device_array *d, PyObject *host, bool to_host) {
     return ok;
 }
 
+static bool fail_contiguous(void) {
+    PyErr_SetString(PyExc_ValueError,
+                    "Array contains non-contiguous buffer and cannot be transferred as a single "
+                    "memory region. Please ensure contiguous buffer with numpy "
+                    ".ascontiguousarray()");
+    return false;
+}
+
+/* As Numba: what lies densely, in either order; of axes that repeat their elements one is enough. */
+static bool check_contiguous(const device_array *d) {
+    device_array core = *d;
+    core.ndim = 0;
+    for (int i = 0; i < d->ndim; i++) {
+        if (d->strides[i] == 0 && d->shape[i] > 1) continue;
+        core.shape[core.ndim] = d->shape[i];
+        core.strides[core.ndim++] = d->strides[i];
+    }
+    return kernel_is_contiguous(&core, 'C') || kernel_is_contiguous(&core, 'F') ||
+           fail_contiguous();
+}
+
+/* Device memory is copied as it lies: "incompatible strides: (16, 8) vs. (8, 16)". */
+static bool check_strides(const device_array *to, PyObject *from) {
+    if (!kernel_is_device_array(from)) return true;
+    const device_array *d = (device_array *)from;
+    bool same = true;
+    for (int i = 0; i < to->ndim; i++) same &= to->shape[i] == 1 || to->strides[i] == d->strides[i];
+    if (same || kernel_size(to) == 0) return true;
+    PyObject *own = binding_from_shape(to->strides, to->ndim);
+    PyObject *other = binding_from_shape(d->strides, d->ndim);
+    if (own && other) PyErr_Format(PyExc_ValueError, "incompatible strides: %S vs. %S", own, other);
+    Py_XDECREF(own);
+    Py_XDECREF(other);
+    return false;
+}
+
 static PyObject *copy_to_host(PyObject *self, PyObject *const *args, Py_ssize_t n,
                               PyObject *kwnames) {
     static const char *const names[] = {"ary", "stream"};
@@ -161,8 +197,8 @@ static PyObject *copy_to_device(PyObject *self, PyObject *const *args, Py_ssize_
     if (!binding_parse_args("copy_to_device", args, n, kwnames, names, 2, 2, 1, v)) return NULL;
     if (v[0] == self) Py_RETURN_NONE;
     PyObject *host = as_host(v[0]);
-    bool ok =
-        host && check_compatible(self_of(self), host) && copy_host(self_of(self), host, false);
+    bool ok = host && check_compatible(self_of(self), host) && check_strides(self_of(self), v[0]) &&
+              copy_host(self_of(self), host, false);
     Py_XDECREF(host);
     if (!ok) return NULL;
     Py_RETURN_NONE;
@@ -182,6 +218,10 @@ static PyObject *to_device(PyObject *module, PyObject *o) {
     bool known = from_buffer(host, &b, &h);
     PyBuffer_Release(&b.view);
     if (!known) goto unsupported;
+    if (!tensor && !check_contiguous(&h)) {
+        Py_DECREF(host);
+        return NULL;
+    }
     bool fortran = kernel_is_contiguous(&h, 'F') && !kernel_is_contiguous(&h, 'C');
     d = kernel_device_new(h.type, h.record, h.shape, fortran ? h.strides : NULL, h.ndim);
     if (d && !copy_host(d, host, false)) Py_CLEAR(d);

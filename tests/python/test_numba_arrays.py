@@ -14,7 +14,11 @@ DTYPES = "?bhilBHILefdFD"
 def test_copy_there_and_back(code):
     host = np.arange(24).astype(code).reshape(2, 3, 4)
     for a in (host, np.asfortranarray(host), host[:, ::2], host.transpose(1, 0, 2)):
-        d = cuda.to_device(a)
+        if a.flags.c_contiguous or a.flags.f_contiguous:
+            d = cuda.to_device(a)
+        else:
+            d = cuda.device_array_like(a)
+            d.copy_to_device(a)
         back = d.copy_to_host()
         assert (d.shape, d.dtype, d.ndim, d.size) == (a.shape, a.dtype, a.ndim, a.size)
         assert back.dtype == a.dtype and np.array_equal(back, a)
@@ -34,6 +38,61 @@ def test_arrays_like_views_keep_the_order_of_axes():
     assert cuda.device_array_like(d[:, ::2]).strides == (16, 8)
     t = cuda.device_array((3, 4), np.float64, order="F")
     assert cuda.device_array_like(t[1:]).strides == (8, 16)
+
+
+def test_what_lies_apart_is_not_sent():
+    """As Numba's: to_device takes dense arrays and repeats of them."""
+    host = np.arange(24.0).reshape(4, 6)
+    for a in (host[:, ::2], host.reshape(2, 3, 4).transpose(1, 0, 2)):
+        with pytest.raises(ValueError, match="non-contiguous buffer"):
+            cuda.to_device(a)
+    for a in (
+        np.broadcast_to(host, (3, 4, 6)),
+        np.broadcast_to(host[0][:, None], (6, 5)),
+        host[4:, ::2],
+    ):
+        assert np.array_equal(cuda.to_device(a).copy_to_host(), a)
+    c, f = cuda.to_device(host), cuda.to_device(np.asfortranarray(host))
+    with pytest.raises(ValueError, match=r"incompatible strides: \(48, 8\) vs. \(8, 32\)"):
+        c.copy_to_device(f)
+    c.copy_to_device(f.copy_to_host())
+    c.copy_to_device(cuda.to_device(host + 1))
+    assert np.array_equal(c.copy_to_host(), host + 1)
+    row = cuda.device_array((1, 6))
+    row.copy_to_device(c[2:3])
+    assert np.array_equal(row.copy_to_host(), host[2:3] + 1)
+
+
+def test_device_arrays_by_their_class():
+    array = cuda.cudadrv.devicearray.DeviceNDArray
+    d = array((2, 3), (12, 4), np.float32)
+    d[:] = 5
+    assert (d.shape, d.strides, d.dtype) == ((2, 3), (12, 4), np.float32)
+    assert d.copy_to_host().tolist() == [[5] * 3] * 2 and isinstance(d, array)
+    assert d.flags == {"C_CONTIGUOUS": True, "F_CONTIGUOUS": False}
+    assert array((2, 3), (4, 8), np.float32).flags["F_CONTIGUOUS"]
+    assert array(4, 8, np.float64).shape == (4,)
+    for arguments in [((2,), (4, 4), np.float32), ((2,), (-4,), np.float32)]:
+        with pytest.raises(ValueError, match="strides"):
+            array(*arguments)
+    with pytest.raises(NotImplementedError, match="from_cuda_array_interface"):
+        array((2,), (4,), np.float32, gpu_data=d)
+    with pytest.raises(TypeError):
+        array((2,))
+
+
+def test_streams_of_device_arrays():
+    stream = cuda.stream()
+    made = [cuda.device_array(3, stream=stream), cuda.to_device(np.ones(3), stream)]
+    made += [cuda.device_array_like(made[0], stream), made[0][1:], made[1].reshape(3, 1)]
+    for d in made:
+        assert d.stream is stream and d.__cuda_array_interface__["stream"] == int(stream)
+    plain = cuda.device_array(3, stream=cuda.default_stream())
+    assert plain.stream == 0 and plain.__cuda_array_interface__["stream"] is None
+    plain.stream = stream
+    assert plain.stream is stream
+    plain.stream = 0
+    assert plain.stream == 0
 
 
 def test_strides_of_new_arrays():

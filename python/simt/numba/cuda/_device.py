@@ -286,6 +286,9 @@ class Stream:
     def __int__(self):
         return self.handle
 
+    def __bool__(self):
+        return self.handle != 0
+
     def __repr__(self):
         if self.external:
             return f"<External CUDA stream {self.handle}>"

@@ -10,14 +10,20 @@ def to_device(obj, stream=0, copy=True, to=None):
     if to is not None:
         to.copy_to_device(obj, stream=stream)
         return to
-    return _core.to_device(obj)
+    made = _core.to_device(obj)
+    if stream and made is not obj:
+        made.stream = stream
+    return made
 
 
 def device_array(shape, dtype="float64", strides=None, order="C", stream=0):
     """A device array; what is in it is not defined."""
     if order not in ("C", "F"):
         raise ValueError(f"order must be 'C' or 'F', not {order!r}")
-    return _core.device_empty(shape, dtype, order, strides)
+    made = _core.device_empty(shape, dtype, order, strides)
+    if stream:
+        made.stream = stream
+    return made
 
 
 def _order_like(ary):
