@@ -9,6 +9,7 @@ hasattr() is False and dir() tells the truth. `from torch import foo` raises Mod
 The nearest name is looked for only when the error is printed: probing with hasattr stays cheap.
 """
 
+import _thread
 import os
 import sys
 
@@ -151,6 +152,37 @@ def module_not_found(name):
     return ModuleNotFoundError(text + hint(shown, near), name=shown if shown != name else last)
 
 
+_loading = None  # thread -> how many parts of faces it is in the middle of importing
+
+
+def _load(name):
+    """Imports a part of a face, for which a fork in another thread waits.
+
+    Its child would find the module locked, for ever, by a thread that it does not have.
+    """
+    global _loading
+    if _loading is None:
+        _loading = {}
+        os.register_at_fork(before=_await_loads, after_in_child=_loading.clear)
+    me = _thread.get_ident()
+    _loading[me] = _loading.get(me, 0) + 1
+    try:
+        __import__(name)
+    finally:
+        left = _loading.pop(me, 1) - 1
+        if left:
+            _loading[me] = left
+
+
+def _await_loads():
+    import time
+
+    end = time.monotonic() + 5  # the importing thread may itself wait for the one that forks
+    me = _thread.get_ident()
+    while any(thread != me for thread in list(_loading)) and time.monotonic() < end:
+        time.sleep(0.001)
+
+
 def module_hooks(namespace, lazy=()):
     """(__getattr__, __dir__) for a face's module: lazy submodules, and errors that help.
 
@@ -166,7 +198,7 @@ def module_hooks(namespace, lazy=()):
     def module_getattr(name):
         if name in lazy and is_there(f"{folder}/{name}"):
             full = f"{module_name}.{name}"
-            __import__(full)
+            _load(full)
             return sys.modules[full]
         if name[:2] == "__":
             raise AttributeError(f"module '{module_name}' has no attribute '{name}'")

@@ -8,7 +8,10 @@ import pytest
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 FOLDER = os.path.join(ROOT, "tools", "reliability")
-LITTLE = {"forks": ["--count", "3"]}  # kind -> arguments of its short run
+LITTLE = {
+    "forks": ["--count", "4"],
+    "interrupts": ["--count", "20"],
+}  # kind -> arguments of its short run
 
 
 @pytest.mark.parametrize("kind", LITTLE)

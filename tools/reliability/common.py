@@ -34,9 +34,10 @@ class Outcome:
 
 
 def run_python(text, *args, timeout=60, **env):
-    """Runs a program's text in a new interpreter, with all its children in a group of their own."""
+    """Runs a program's text, or a file, in a new interpreter; its children are in its group."""
+    start = [text] if os.path.isabs(text) else ["-c", text]
     child = subprocess.Popen(
-        [sys.executable, "-c", text, *map(str, args)],
+        [sys.executable, *start, *map(str, args)],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

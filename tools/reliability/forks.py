@@ -1,22 +1,19 @@
-"""Forks at every moment: the child and the parent go on with right numbers."""
+"""Forks at every moment: the child and the parent go on with right numbers.
+
+A pattern is a moment (before the first use, with operations pending, while threads train or run
+kernels, in signal handlers, from a worker thread, in pools of each kind) and the face that the
+child uses first.
+"""
+
+import os
+import random
 
 from common import run_python
 
-FIRST_USE = """
-import os, sys
-import numpy as np
-import simt.{face} as face
-pid = os.fork()
-{use}
-if pid == 0:
-    os._exit(0 if right else 1)
-sys.exit(0 if right and os.waitpid(pid, 0)[1] == 0 else 1)
-"""
-USES = {
-    "torch": "right = face.ones(3).sum().item() == 3",
-    "cupy": "right = float(face.ones(3).sum()) == 3",
-    "numba.cuda": "right = face.to_device(np.arange(3)).copy_to_host().tolist() == [0, 1, 2]",
-}
+PROGRAM = os.path.join(os.path.dirname(os.path.abspath(__file__)), "forked.py")
+MOMENTS = ["first", "pending", "training", "kernel", "compiling", "handler", "thread", "family"]
+MOMENTS += ["fork", "forkserver", "spawn"]
+FACES = ["torch", "cupy", "numba"]
 
 
 def arguments(parser):
@@ -24,12 +21,16 @@ def arguments(parser):
 
 
 def run(options):
+    rng = random.Random(options.seed)
+    patterns = [(moment, face) for face in FACES for moment in MOMENTS]
     failed = 0
-    faces = list(USES)
     for number in range(options.count):
-        face = faces[(number + options.seed) % len(faces)]
-        outcome = run_python(FIRST_USE.format(face=face, use=USES[face]), timeout=20)
+        if number % len(patterns) == 0:
+            rng.shuffle(patterns)
+        moment, face = patterns[number % len(patterns)]
+        seed = rng.randrange(10**6)
+        outcome = run_python(PROGRAM, moment, face, seed, timeout=120)
         if outcome.code != 0:
             failed += 1
-            print(f"fork before the first use, face {face}: {outcome}", flush=True)
+            print(f"forked.py {moment} {face} {seed}: {outcome}", flush=True)
     return failed
