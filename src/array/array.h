@@ -155,6 +155,8 @@ simt_status array_var(array *a, const reduce_options *options, bool root, array 
 /* Of floats: mean and biased variance, the reduced axes kept as 1. */
 simt_status array_moments(array *a, uint32_t mask, array **mean, array **var);
 simt_status array_softmax(array *a, int axis, bool logarithm, array **out); /* floats */
+/* 0-d, 0: its evaluation fails where an element of `a` is not in [0, 1]. */
+simt_status array_check_unit(array *a, array **out);
 /* `backwards`: each element and those after it. */
 simt_status array_cumsum(array *a, int axis, bool backwards, graph_face face, array **out);
 /* int64 positions that sort along the axis, stable: NaN last (first when descending), -0 equal to 0.

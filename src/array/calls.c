@@ -15,6 +15,7 @@ static const call_function table[ARRAY_OP_COUNT] = {
     [OP_SCATTER_ADD] = call_scatter_add,
     [OP_INDEX_GET] = call_index_get,
     [OP_INDEX_PUT] = call_index_put,
+    [OP_CHECK_UNIT] = call_check_unit,
     [OP_CUMSUM] = call_cumsum,
     [OP_MOMENTS] = call_moments,
     [OP_SORT] = call_sort,

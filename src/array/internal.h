@@ -151,6 +151,7 @@ CALL_DECLARE(call_index_get); /* also take */
 CALL_DECLARE(call_index_put);
 CALL_DECLARE(call_take_along);
 CALL_DECLARE(call_scatter_add);
+CALL_DECLARE(call_check_unit);
 CALL_DECLARE(call_cumsum);
 CALL_DECLARE(call_moments);
 bool moments_fit(const array *a, uint32_t mask); /* call_moments knows this view */

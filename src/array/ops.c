@@ -23,6 +23,24 @@ static uint64_t scalar_bits(scalar s, dtype dt) {
     return bits;
 }
 
+/* PyTorch computes sums, products and quotients of halves with a number in float: the number is not
+ * rounded to a half first. */
+static void widen_halves(array_op op, const operand *in, int nin, dtype *compute) {
+    bool sum = op == OP_ADD || op == OP_SUBTRACT || op == OP_MULTIPLY || op == OP_DIVIDE ||
+               op == OP_FLOOR_DIVIDE;
+    if (!sum || dtype_bytes(*compute) != 2 || !dtype_is_float(*compute)) return;
+    dtype half = *compute;
+    for (int i = 0; i < nin; i++) {
+        const array *a = in[i].a;
+        if (a && a->ndim == 0 && dtype_is_float(a->dt) && a->dt != half) *compute = DT_F32;
+        if (a) continue;
+        uint64_t bits = scalar_bits(in[i].s, half);
+        scalar rounded = scalar_load(half, &bits);
+        double exact = in[i].s.kind == 'F' ? in[i].s.f : (double)in[i].s.i;
+        if (rounded.f != exact) *compute = DT_F32;
+    }
+}
+
 /* NumPy compares a Python integer beyond the array's type exactly, and refuses it elsewhere. */
 static simt_status check_weak_integers(array_op op, const operand *in, int nin, dtype *compute) {
     for (int i = 0; i < nin; i++) {
@@ -77,6 +95,7 @@ static simt_status find_dtypes(array_op op, const operand *in, int nin, const op
     else
         SIMT_TRY(graph_dtypes(op, o->face, types, nin, o->default_float, compute, result));
     if (o->face == FACE_NUMPY) SIMT_TRY(check_weak_integers(op, in, nin, compute));
+    if (o->face == FACE_TORCH) widen_halves(op, in, nin, compute);
     return check_power(op, in, *compute);
 }
 

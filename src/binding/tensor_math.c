@@ -328,6 +328,34 @@ TENSOR_METHOD(div_, op_div_)
 
 /* ---- clamp, where, masked_fill ---- */
 
+/* Bounds that are numbers pass no gradient where they are met; tensors share it, as maximum does. */
+static simt_status clamp_between(tensor *self, const tensor_operand *low,
+                                 const tensor_operand *high, bool inplace, tensor **out) {
+    bool tensors = (low && low->t) || (high && high->t);
+    if (low && high && !tensors) {
+        tensor_operand in[3] = {{self}, *low, *high};
+        return inplace ? grad_elementwise_inplace(OP_CLIP, in, 3, NULL)
+                       : grad_elementwise(OP_CLIP, in, 3, NULL, out);
+    }
+    tensor *at = self;
+    simt_status s = SIMT_OK;
+    for (int i = 0; i < 2 && s == SIMT_OK; i++) {
+        const tensor_operand *bound = i ? high : low;
+        if (!bound) continue;
+        array_op op = i         ? (tensors ? OP_MINIMUM : OP_CLIP_HIGH)
+                      : tensors ? OP_MAXIMUM
+                                : OP_CLIP_LOW;
+        tensor_operand in[2] = {{at}, *bound};
+        tensor *next = at;
+        s = inplace ? grad_elementwise_inplace(op, in, 2, NULL)
+                    : grad_elementwise(op, in, 2, NULL, &next);
+        if (at != self && next != at) tensor_unref(at);
+        at = next;
+    }
+    if (!inplace) *out = at;
+    return s;
+}
+
 static PyObject *clamp(PyObject **v, bool inplace) {
     SELF(v, "clamp");
     bool low = v[1] && v[1] != Py_None, high = v[2] && v[2] != Py_None;
@@ -342,12 +370,8 @@ static PyObject *clamp(PyObject **v, bool inplace) {
         tensor_operand_done(&a);
         return NULL;
     }
-    tensor_operand in[3] = {{self}, low ? a.v : b.v, b.v};
-    array_op op = low && high ? OP_CLIP : low ? OP_MAXIMUM : OP_MINIMUM;
-    int n = low && high ? 3 : 2;
     tensor *out = NULL;
-    simt_status s = inplace ? grad_elementwise_inplace(op, in, n, NULL)
-                            : grad_elementwise(op, in, n, NULL, &out);
+    simt_status s = clamp_between(self, low ? &a.v : NULL, high ? &b.v : NULL, inplace, &out);
     tensor_operand_done(&a);
     tensor_operand_done(&b);
     return inplace ? tensor_same(s, v[0]) : tensor_result(s, out);
@@ -550,8 +574,7 @@ static PyObject *op_dropout(PyObject **v) { /* input, p, training, channels */
 TENSOR_SIGNATURE(dropout, 1, 4, "input", "p", "train", "channels")
 TENSOR_FUNCTION(dropout, op_dropout)
 
-/* _elementwise(row, operands, scalars): any row of the table by its name; for tests of the
-     * table. */
+/* _elementwise(row, operands, scalars): any row of the table by its name. */
 static PyObject *elementwise_body(PyObject *module, PyObject *args) {
     const char *row;
     PyObject *operands, *numbers;

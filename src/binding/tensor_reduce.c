@@ -159,25 +159,6 @@ static PyObject *op_count_nonzero(PyObject **v) {
 }
 TENSOR_OP(count_nonzero, op_count_nonzero, 1, 2, "input", "dim")
 
-static simt_status norm_of(tensor *t, double p, uint32_t mask, bool keep, tensor **out) {
-    if (p == 2 && dtype_is_float(t->a->dt)) return grad_norm2(t, mask, keep, out);
-    tensor *a = NULL, *b = NULL, *c = NULL;
-    simt_status s = grad_unary(OP_ABSOLUTE, t, &a);
-    if (s == SIMT_OK && isinf(p))
-        s = grad_reduce(p > 0 ? OP_MAX : OP_MIN, a, mask, keep, -1, out);
-    else if (s == SIMT_OK && p == 1)
-        s = grad_reduce(OP_SUM, a, mask, keep, -1, out);
-    else if (s == SIMT_OK) {
-        s = grad_binary_scalar(OP_POWER, a, p, &c);
-        if (s == SIMT_OK) s = grad_reduce(OP_SUM, c, mask, keep, -1, &b);
-        if (s == SIMT_OK) s = grad_binary_scalar(OP_POWER, b, 1 / p, out);
-    }
-    tensor_unref(a);
-    tensor_unref(b);
-    tensor_unref(c);
-    return s;
-}
-
 /* The p-norm; 2, 1, inf and others. Squares of 16-bit floats are summed in 32 bits. */
 static PyObject *op_norm(PyObject **v) { /* input, p, dim, keepdim, dtype */
     SELF(v, "norm");
@@ -201,7 +182,7 @@ static PyObject *op_norm(PyObject **v) { /* input, p, dim, keepdim, dtype */
     tensor *source = NULL, *made = NULL, *out = NULL;
     simt_status s = SIMT_OK;
     if (wide != self->a->dt) s = grad_cast(self, wide, &source);
-    if (s == SIMT_OK) s = norm_of(source ? source : self, p, mask, keep, &made);
+    if (s == SIMT_OK) s = grad_norm(source ? source : self, p, mask, keep, &made);
     if (s == SIMT_OK && wide != result) s = grad_cast(made, result, &out);
     tensor_unref(source);
     if (s == SIMT_OK && wide == result) return tensor_result(s, made);
@@ -209,6 +190,14 @@ static PyObject *op_norm(PyObject **v) { /* input, p, dim, keepdim, dtype */
     return tensor_result(s, out);
 }
 TENSOR_OP(norm, op_norm, 1, 4, "input", "p", "dim", "keepdim", "dtype")
+
+static PyObject *op_check_unit(PyObject **v) {
+    SELF(v, "_check_unit");
+    tensor *out = NULL;
+    return tensor_result(grad_check_unit(self, &out), out);
+}
+TENSOR_SIGNATURE(_check_unit, 1, 1, "input")
+TENSOR_FUNCTION(_check_unit, op_check_unit)
 
 static PyObject *op_logsumexp(PyObject **v) {
     SELF(v, "logsumexp");
@@ -342,16 +331,13 @@ PyMethodDef tensor_reduce_methods[] = {METHOD_ENTRY(sum),
                                        METHOD_ENTRY(mv),
                                        METHOD_ENTRY(dot),
                                        {NULL}};
-PyMethodDef tensor_reduce_functions[] = {FUNCTION_ENTRY(sum),           FUNCTION_ENTRY(_argsort),
-                                         FUNCTION_ENTRY(prod),          FUNCTION_ENTRY(any),
-                                         FUNCTION_ENTRY(all),           FUNCTION_ENTRY(amax),
-                                         FUNCTION_ENTRY(amin),          FUNCTION_ENTRY(mean),
-                                         FUNCTION_ENTRY(var),           FUNCTION_ENTRY(std),
-                                         FUNCTION_ENTRY(max),           FUNCTION_ENTRY(min),
-                                         FUNCTION_ENTRY(argmax),        FUNCTION_ENTRY(argmin),
-                                         FUNCTION_ENTRY(count_nonzero), FUNCTION_ENTRY(norm),
-                                         FUNCTION_ENTRY(logsumexp),     FUNCTION_ENTRY(softmax),
-                                         FUNCTION_ENTRY(log_softmax),   FUNCTION_ENTRY(cumsum),
-                                         FUNCTION_ENTRY(matmul),        FUNCTION_ENTRY(mm),
-                                         FUNCTION_ENTRY(bmm),           FUNCTION_ENTRY(mv),
-                                         FUNCTION_ENTRY(dot),           {NULL}};
+PyMethodDef tensor_reduce_functions[] = {
+    FUNCTION_ENTRY(sum),     FUNCTION_ENTRY(_argsort),    FUNCTION_ENTRY(prod),
+    FUNCTION_ENTRY(any),     FUNCTION_ENTRY(all),         FUNCTION_ENTRY(amax),
+    FUNCTION_ENTRY(amin),    FUNCTION_ENTRY(mean),        FUNCTION_ENTRY(var),
+    FUNCTION_ENTRY(std),     FUNCTION_ENTRY(max),         FUNCTION_ENTRY(min),
+    FUNCTION_ENTRY(argmax),  FUNCTION_ENTRY(argmin),      FUNCTION_ENTRY(count_nonzero),
+    FUNCTION_ENTRY(norm),    FUNCTION_ENTRY(_check_unit), FUNCTION_ENTRY(logsumexp),
+    FUNCTION_ENTRY(softmax), FUNCTION_ENTRY(log_softmax), FUNCTION_ENTRY(cumsum),
+    FUNCTION_ENTRY(matmul),  FUNCTION_ENTRY(mm),          FUNCTION_ENTRY(bmm),
+    FUNCTION_ENTRY(mv),      FUNCTION_ENTRY(dot),         {NULL}};

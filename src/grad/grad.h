@@ -214,7 +214,8 @@ simt_status grad_extremum(array_op op, tensor *t, int axis, bool keepdims, tenso
                           tensor **indices);
 simt_status grad_softmax(tensor *t, int axis, bool logarithm, tensor **out);
 simt_status grad_logsumexp(tensor *t, uint32_t mask, bool keepdims, tensor **out);
-simt_status grad_norm2(tensor *t, uint32_t mask, bool keepdims, tensor **out);
+simt_status grad_check_unit(tensor *t, tensor **out); /* 0, or an error when it is evaluated */
+simt_status grad_norm(tensor *t, double p, uint32_t mask, bool keepdims, tensor **out);
 simt_status grad_cumsum(tensor *t, int axis, bool backwards, int dt, tensor **out);
 
 /* linear.c */

@@ -199,41 +199,6 @@ simt_status grad_var(tensor *t, uint32_t mask, bool keepdims, double ddof, bool 
     return SIMT_OK;
 }
 
-/* The Euclidean norm; its gradient at 0 is 0. */
-static simt_status rule_norm2(grad_node *n, tensor *const *out, tensor **in) {
-    work w = {0};
-    tensor *y = w_saved(&w, n, 1);
-    if (w.status == SIMT_OK) y = with_axes(&w, n, y);
-    tensor *share = w_div(&w, with_axes(&w, n, out[0]), y), *zero = NULL;
-    if (w.status == SIMT_OK) {
-        tensor_operand test[2] = {{y}, {NULL, {.kind = 'I'}}};
-        simt_status s = grad_elementwise(OP_NOT_EQUAL, test, 2, NULL, &zero);
-        share = w_where(&w, work_own(&w, s, zero), share, NULL);
-    }
-    in[0] = w_take(&w, w_mul(&w, w_saved(&w, n, 0), share));
-    return work_end(&w);
-}
-
-simt_status grad_norm2(tensor *t, uint32_t mask, bool keepdims, tensor **out) {
-    grad_node *n;
-    SIMT_TRY(grad_node_new("LinalgVectorNormBackward0", rule_norm2, &t, 1, 2, 2, &n));
-    keep_axes(n, mask, keepdims);
-    bool was = grad_enabled;
-    grad_enabled = false;
-    work w = {0};
-    *out = w_take(&w, w_unary(&w, OP_SQRT, w_sum(&w, w_unary(&w, OP_SQUARE, t), mask, keepdims)));
-    grad_enabled = was;
-    simt_status s = work_end(&w);
-    if (s != SIMT_OK || !n) {
-        grad_node_unref(n);
-        return s;
-    }
-    grad_save(n, 0, t);
-    grad_save_output(n, 1, *out, 0);
-    grad_attach(*out, n, 0);
-    return SIMT_OK;
-}
-
 /* ---- max and min along one axis, with positions ---- */
 
 /* A view counting along an axis, of the shape that broadcasts against ndim dimensions. */
@@ -384,6 +349,93 @@ simt_status grad_logsumexp(tensor *t, uint32_t mask, bool keepdims, tensor **out
     grad_save_output(n, 1, plain, 0);
     grad_attach(plain, n, 0);
     return SIMT_OK;
+}
+
+/* ---- norms ---- */
+
+static tensor *compared(work *w, array_op op, tensor *a, double with) {
+    WORK_DO(w, grad_binary_scalar(op, a, with, &work_t));
+}
+
+static tensor *power(work *w, tensor *a, double exponent) {
+    WORK_DO(w, grad_binary_scalar(OP_POWER, a, exponent, &work_t));
+}
+
+/* g * x / y for 2; in general g * sign(x) * |x|^(p-1) / y^(p-1). Where x or y is 0 the subgradient is
+ * 0, as PyTorch's is. options[0]: p */
+static simt_status rule_norm(grad_node *n, tensor *const *out, tensor **in) {
+    work w = {0};
+    double p = n->options[0];
+    tensor *x = w_saved(&w, n, 0), *y = w_saved(&w, n, 1), *g = with_axes(&w, n, out[0]);
+    y = y ? with_axes(&w, n, y) : NULL;
+    tensor *made;
+    if (p == 2) {
+        made = w_mul(&w, g, w_where(&w, compared(&w, OP_NOT_EQUAL, y, 0), w_div(&w, x, y), NULL));
+    } else if (p == 0) {
+        made = w_scale(&w, x, 0);
+    } else if (p == 1) {
+        made = w_mul(&w, g, w_unary(&w, OP_SIGN, x));
+    } else {
+        tensor *slope = power(&w, w_unary(&w, OP_ABSOLUTE, x), p - 1);
+        if (p < 1) slope = w_where(&w, compared(&w, OP_NOT_EQUAL, x, 0), slope, NULL);
+        slope = w_mul(&w, w_unary(&w, OP_SIGN, x), slope);
+        tensor *share = p < 1 ? w_mul(&w, g, power(&w, y, 1 - p))
+                              : w_where(&w, compared(&w, OP_NOT_EQUAL, y, 0),
+                                        w_div(&w, g, power(&w, y, p - 1)), NULL);
+        made = w_mul(&w, slope, share);
+    }
+    in[0] = w_take(&w, made);
+    return work_end(&w);
+}
+
+/* The value, without a node. */
+static tensor *norm_value(work *w, tensor *t, double p, uint32_t mask, bool keepdims) {
+    if (p == 2) return w_unary(w, OP_SQRT, w_sum(w, w_unary(w, OP_SQUARE, t), mask, keepdims));
+    if (p == 0)
+        return w_sum(w, w_cast(w, compared(w, OP_NOT_EQUAL, t, 0), t->a->dt), mask, keepdims);
+    tensor *size = w_unary(w, OP_ABSOLUTE, t);
+    if (p == 1) return w_sum(w, size, mask, keepdims);
+    return power(w, w_sum(w, power(w, size, p), mask, keepdims), 1 / p);
+}
+
+simt_status grad_norm(tensor *t, double p, uint32_t mask, bool keepdims, tensor **out) {
+    work w = {0};
+    if (isinf(p)) { /* equal extrema share the gradient */
+        tensor *size = w_unary(&w, OP_ABSOLUTE, t), *most = NULL;
+        if (w.status == SIMT_OK)
+            w.status = grad_reduce(p > 0 ? OP_MAX : OP_MIN, size, mask, keepdims, -1, &most);
+        *out = most;
+        return work_end(&w);
+    }
+    grad_node *n = NULL;
+    if (dtype_is_float(t->a->dt))
+        SIMT_TRY(grad_node_new("LinalgVectorNormBackward0", rule_norm, &t, 1, 2, 2, &n));
+    bool was = grad_enabled;
+    grad_enabled = false;
+    tensor *value = norm_value(&w, t, p, mask, keepdims);
+    grad_enabled = was;
+    value = w_take(&w, value);
+    simt_status s = work_end(&w);
+    if (s != SIMT_OK) {
+        grad_node_unref(n);
+        return s;
+    }
+    if (n) {
+        n->options[0] = p;
+        grad_save(n, 0, t);
+        keep_axes(n, mask, keepdims);
+    }
+    array *a = array_ref(value->a);
+    tensor_unref(value);
+    SIMT_TRY(grad_finish(a, n, out));
+    if (n) grad_save_output(n, 1, *out, 0);
+    return SIMT_OK;
+}
+
+simt_status grad_check_unit(tensor *t, tensor **out) {
+    array *a;
+    SIMT_TRY(array_check_unit(t->a, &a));
+    return grad_finish(a, NULL, out);
 }
 
 /* params[0]: axis, params[1]: backwards. Each element goes into the sums after it (before it). */

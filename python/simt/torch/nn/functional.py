@@ -27,16 +27,22 @@ def relu6(input, inplace=False):
     return hardtanh(input, 0.0, 6.0, inplace)
 
 
+def _row(name, input, *numbers, inplace=False):
+    """An elementwise row of the table of operations, of one operand."""
+    out = _C._elementwise(name, (input,), numbers)
+    return input.copy_(out) if inplace else out
+
+
 def hardtanh(input, min_val=-1.0, max_val=1.0, inplace=False):
-    return input.clamp_(min_val, max_val) if inplace else input.clamp(min_val, max_val)
+    return _row("hardtanh", input, min_val, max_val, inplace=inplace)
 
 
 def hardsigmoid(input, inplace=False):
-    return (input + 3).clamp(0, 6) / 6
+    return _row("hardsigmoid", input, inplace=inplace)
 
 
 def hardswish(input, inplace=False):
-    return input * hardsigmoid(input)
+    return _row("hardswish", input, inplace=inplace)
 
 
 def leaky_relu(input, negative_slope=0.01, inplace=False):
@@ -45,13 +51,12 @@ def leaky_relu(input, negative_slope=0.01, inplace=False):
 
 
 def elu(input, alpha=1.0, inplace=False):
-    out = _C.where(input > 0, input, alpha * input.clamp(max=0).expm1())
-    return input.copy_(out) if inplace else out
+    return _row("elu", input, alpha, 1.0, inplace=inplace)
 
 
 def selu(input, inplace=False):
     scale, alpha = 1.0507009873554804934193349852946, 1.6732632423543772848170429916717
-    return scale * elu(input, alpha)
+    return _row("elu", input, scale * alpha, scale, inplace=inplace)
 
 
 def gelu(input, approximate="none"):
@@ -379,7 +384,8 @@ def binary_cross_entropy(
             f"({input.shape}) is "
             "deprecated. Please ensure they have the same size."
         )
-    loss = -(target * input.log().clamp(min=-100) + (1 - target) * (-input).log1p().clamp(min=-100))
+    checked = _C._check_unit(input)  # an error when it is evaluated
+    loss = _C._elementwise("binary_cross_entropy", (input, target, checked), ())
     if weight is not None:
         loss = loss * weight
     return _reduce(loss, _reduction(reduction, size_average, reduce))

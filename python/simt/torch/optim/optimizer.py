@@ -21,8 +21,30 @@ class _Required:
 required = _Required()
 
 
+def _noticed(step):
+    """A subclass's own step: the hooks run around it, and schedulers know that it was called."""
+    from functools import wraps
+
+    @wraps(step)
+    def noticed(self, *args, **options):
+        for hook in list(getattr(self, "_pre_hooks", {}).values()):
+            hook(self, args, options)
+        result = step(self, *args, **options)
+        for hook in list(getattr(self, "_post_hooks", {}).values()):
+            hook(self, args, options)
+        self._opt_called = True
+        return result
+
+    return noticed
+
+
 class Optimizer:
     """Base class: parameter groups and their state."""
+
+    def __init_subclass__(cls, **options):
+        super().__init_subclass__(**options)
+        if "step" in cls.__dict__:
+            cls.step = _noticed(cls.step)
 
     def __init__(self, params, defaults):
         self.defaults = defaults
@@ -173,9 +195,9 @@ class Optimizer:
 
 
 def _handle(hooks, hook):
-    from simt.torch.nn.module import _Handle
+    from simt.torch.nn.modules.module import _HookHandle
 
-    handle = _Handle(hooks)
+    handle = _HookHandle(hooks)
     hooks[handle.id] = hook
     return handle
 
