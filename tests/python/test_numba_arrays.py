@@ -6,6 +6,7 @@ import simt.cupy as cp
 import simt.torch as torch
 from simt import numba
 from simt.numba import cuda
+from simt.numba.core.errors import TypingError
 
 DTYPES = "?bhilBHILefdFD"
 
@@ -316,3 +317,42 @@ def test_device_streams_and_events(capsys):
     with pytest.raises(cuda.cudadrv.driver.CudaAPIError):
         cuda.event_elapsed_time(start, cuda.event())
     cuda.synchronize()
+
+
+@pytest.mark.parametrize("alignment", [None, 8, 16, 64, 256, 4096])
+@pytest.mark.parametrize("shape", [3, (2, 5)])
+def test_alignment_of_arrays(alignment, shape):
+    n = int(np.prod(shape))
+
+    @cuda.jit
+    def k(out, at):
+        i = cuda.grid(1)
+        other = cuda.shared.array(5, np.uint8)
+        shared = cuda.shared.array(shape, np.float32, alignment=alignment)
+        own = cuda.local.array(shape, np.float64, alignment)
+        other[i % 5] = 1
+        for j in range(n):
+            own.reshape(n)[j] = 100 * i + j
+        if i == 0:
+            for j in range(n):
+                shared.reshape(n)[j] = j
+        cuda.syncthreads()
+        at[i, 0], at[i, 1] = shared.ctypes.data, own.ctypes.data
+        out[i] = own.sum() + shared.sum() + other[i % 5]
+
+    out, at = np.zeros(40), np.zeros((40, 2), np.int64)
+    k[1, 40](out, at)
+    total = n * (n - 1) / 2
+    assert (out == 100 * n * np.arange(40) + 2 * total + 1).all()
+    assert (at % (alignment or 1) == 0).all()
+    assert len(set(at[:, 0])) == 1 and len(set(at[:, 1])) == 40
+
+
+@pytest.mark.parametrize("alignment", [3, 4, -8, 2**17, 1.5])
+def test_alignments_that_cannot_be(alignment):
+    @cuda.jit
+    def k():
+        cuda.shared.array(3, np.float32, alignment)
+
+    with pytest.raises(TypingError, match="alignment must be a constant power of 2"):
+        k[1, 1]()

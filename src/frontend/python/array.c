@@ -159,8 +159,20 @@ static py_val static_array(py_ctx *c, const py_type *t, ir_value *ptr, const int
     return py_array_val(c, t, ptr, sizes, strides, o);
 }
 
+ir_value *py_array_address(py_ctx *c, const py_val *a) {
+    return py_emit_cast(c, IR_BITCAST, IR_I64, py_array_ptr(a));
+}
+
+/* The array's address moved up to a multiple of `alignment`: there is room behind it. */
+static void align(py_ctx *c, py_val *a, int64_t alignment) {
+    ir_value *zero = py_emit_zero(c, IR_I64);
+    ir_value *below = py_emit_binary(c, IR_SUB, zero, py_array_address(c, a));
+    ir_value *more = py_emit_binary(c, IR_AND, below, py_emit_int(c, IR_I64, alignment - 1));
+    if (c->emit) a->v[0] = py_emit_ptradd(c, a->v[0], more);
+}
+
 bool py_array_alloc(py_ctx *c, const py_node *at, const py_val *shape, const py_entity *type,
-                    ir_type space, py_val *out) {
+                    ir_type space, int64_t alignment, py_val *out) {
     int64_t sizes[PY_MAX_NDIM], count = 1, item = (int64_t)py_entity_bytes(type);
     int ndim = 0;
     if (!constant_shape(c, at, shape, space, sizes, &ndim)) return false;
@@ -183,10 +195,12 @@ bool py_array_alloc(py_ctx *c, const py_node *at, const py_val *shape, const py_
         return py_fail(c, at, "the array is too large: %lld bytes of %s memory",
                        (long long)(count * item), space == IR_PTR_SHARED ? "shared" : "local");
     size_t bytes = (size_t)(count * item > 0 ? count * item : 1);
+    if (alignment > 16) bytes += (size_t)alignment - 16; /* what ALLOC gives is 16-aligned */
     size_t *total = space == IR_PTR_SHARED ? &c->static_shared : &c->local;
     if (c->emit) *total += (bytes + 15) & ~(size_t)15;
     ir_value *ptr = c->emit ? ir_alloc(&c->b, space, bytes) : NULL;
     *out = static_array(c, t, ptr, sizes, space == IR_PTR_SHARED ? "shared array" : "local array");
+    if (alignment > 16) align(c, out, alignment);
     return true;
 }
 

@@ -64,14 +64,26 @@ bool py_type_argument(py_ctx *c, py_call *x, const py_val *v, py_entity *out) {
                    x->name, py_type_text(c, v->type));
 }
 
+/* As Numba: a power of two that is a multiple of a pointer's size; None: the usual one. */
+static bool alignment_argument(py_ctx *c, py_call *x, const py_val *v, int64_t *out) {
+    if (v == NULL || v->type->kind == TY_NONE) return true;
+    bool constant = v->is_const && v->value.kind == PY_VALUE_INT;
+    *out = constant ? v->value.integer : 0;
+    if (*out >= 8 && *out <= 1 << 16 && (*out & (*out - 1)) == 0) return true;
+    return py_fail(c, x->node, "%s: alignment must be a constant power of 2, from 8 to 65536",
+                   x->name);
+}
+
 bool cuda_array(py_ctx *c, py_call *x, py_val *out) {
     py_entity type;
     if (!py_check_arguments(c, x, 2, 3, "shape, dtype, alignment")) return false;
     py_val *shape = py_argument(x, 0, "shape"), *dt = py_argument(x, 1, "dtype");
     if (shape == NULL || dt == NULL)
         return py_fail(c, x->node, "%s takes a shape and a dtype", x->name);
-    return py_type_argument(c, x, dt, &type) &&
-           py_array_alloc(c, x->node, shape, &type, (ir_type)x->extra, out);
+    int64_t alignment = 0;
+    return alignment_argument(c, x, py_argument(x, 2, "alignment"), &alignment) &&
+           py_type_argument(c, x, dt, &type) &&
+           py_array_alloc(c, x->node, shape, &type, (ir_type)x->extra, alignment, out);
 }
 
 bool cuda_const_array(py_ctx *c, py_call *x, py_val *out) {

@@ -294,6 +294,6 @@ bool numpy_new_array(py_ctx *c, py_call *x, py_val *out) {
     if (dt != NULL && !py_type_argument(c, x, dt, &type)) return false;
     if (type.record != NULL)
         return py_fail(c, x->node, "%s of records: use cuda.local.array(shape, dtype)", x->name);
-    return py_array_alloc(c, x->node, shape, &type, IR_PTR_LOCAL, out) &&
+    return py_array_alloc(c, x->node, shape, &type, IR_PTR_LOCAL, 0, out) &&
            (x->extra == PY_NEW_EMPTY || py_fill_array(c, x->node, out, py_item_of_value, &fill));
 }

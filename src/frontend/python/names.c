@@ -157,7 +157,20 @@ bool py_set_attribute(py_ctx *c, const py_node *n, const py_val *of, const py_va
                    py_type_text(c, of->type), instead);
 }
 
+/* a.ctypes.data, the address. */
+static bool is_address(const py_node *n) {
+    return strcmp(n->name, "data") == 0 && n->a->kind == PY_ATTRIBUTE &&
+           strcmp(n->a->name, "ctypes") == 0;
+}
+
 bool py_attribute(py_ctx *c, const py_node *n, py_val *out) {
     py_val of;
+    if (is_address(n)) {
+        if (!py_expr(c, n->a->a, &of)) return false;
+        if (of.type->kind == TY_ARRAY) {
+            *out = py_val_scalar(c, PY_S_I64, py_array_address(c, &of));
+            return true;
+        }
+    }
     return py_expr(c, n->a, &of) && py_get_attribute(c, n, &of, out);
 }

@@ -338,7 +338,8 @@ bool py_array_attribute(py_ctx *c, const py_node *at, const py_val *of, const ch
                         py_val *out, bool *found);
 /* A new array of shared or local memory; in shared memory of shape 0: all that the launch gives. */
 bool py_array_alloc(py_ctx *c, const py_node *at, const py_val *shape, const py_entity *type,
-                    ir_type space, py_val *out);
+                    ir_type space, int64_t alignment, py_val *out);
+ir_value *py_array_address(py_ctx *c, const py_val *a); /* as i64 */
 bool py_array_constant(py_ctx *c, const py_node *at, const py_entity *e, py_val *out);
 static inline ir_value *py_array_ptr(const py_val *a) { return py_slot(a, 0); }
 static inline ir_value *py_array_size(const py_val *a, int axis) {
