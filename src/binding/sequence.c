@@ -112,9 +112,6 @@ static bool discover_leaf(discovery *d, PyObject *o, int depth) {
         PyLong_AsLongLongAndOverflow(o, &overflow);
         return meet_leaf(d, depth, overflow > 0 ? DT_U64 : DT_I64);
     }
-    if (PyObject_CheckBuffer(o) && d->face == FACE_TORCH &&
-        PyFloat_Check(o)) /* numpy.float64 is a float */
-        return meet_leaf(d, depth, d->default_float);
     if (binding_is_array(o) || PyObject_CheckBuffer(o)) return discover_array_leaf(d, o, depth);
     if (PyFloat_Check(o)) return meet_leaf(d, depth, d->default_float);
     if (PyLong_Check(o)) return meet_leaf(d, depth, DT_I64);

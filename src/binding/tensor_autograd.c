@@ -436,6 +436,14 @@ SECTION_FUNCTION(make_node, make_node_body)
 static PyObject *is_grad_enabled(PyObject *module, PyObject *unused) {
     return PyBool_FromLong(grad_enabled);
 }
+static PyObject *set_anomaly(PyObject *module, PyObject *o) { /* returns what it was */
+    int on = binding_truth(o);
+    if (on < 0) return NULL;
+    bool was = grad_anomaly;
+    grad_anomaly = on;
+    return PyBool_FromLong(was);
+}
+
 static PyObject *set_grad_enabled(PyObject *module, PyObject *o) { /* returns what it was */
     int on = binding_truth(o);
     if (on < 0) return NULL;
@@ -457,6 +465,7 @@ PyMethodDef tensor_autograd_functions[] = {FUNCTION_ENTRY(detach),
                                            {"_make_node", make_node, METH_VARARGS, NULL},
                                            {"is_grad_enabled", is_grad_enabled, METH_NOARGS, NULL},
                                            {"_set_grad_enabled", set_grad_enabled, METH_O, NULL},
+                                           {"_set_anomaly", set_anomaly, METH_O, NULL},
                                            {NULL}};
 
 bool tensor_add_autograd(PyObject *module) {

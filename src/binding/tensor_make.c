@@ -611,9 +611,12 @@ static PyObject *op_type(PyObject **v) {
         }
         return PyErr_Format(PyExc_ValueError, "invalid type: '%U'", v[1]);
     }
+    PyObject *typed = PyType_Check(v[1]) ? PyObject_GetAttrString(v[1], "dtype") : NULL;
+    if (!typed) PyErr_Clear(); /* torch.FloatTensor has one */
     int dt;
-    if (!tensor_dtype_arg(v[1], "type", &dt)) return NULL;
-    return tensor_cast_object(v[0], (dtype)dt, false);
+    bool ok = tensor_dtype_arg(typed ? typed : v[1], "type", &dt);
+    Py_XDECREF(typed);
+    return ok ? tensor_cast_object(v[0], (dtype)dt, false) : NULL;
 }
 TENSOR_SIGNATURE(type, 1, 3, "input", "dtype", "non_blocking")
 TENSOR_METHOD(type, op_type) static PyObject *op_type_as(PyObject **v) {

@@ -224,15 +224,18 @@ bool tensor_check_device(PyObject *o) {
         return false;
     }
     if (!d) return false;
-    bool cpu = strcmp(PyUnicode_AsUTF8(((pydevice *)d)->type), "cpu") == 0;
-    if (!cpu)
+    const char *kind = PyUnicode_AsUTF8(((pydevice *)d)->type);
+    bool cpu = strcmp(kind, "cpu") == 0;
+    if (!cpu && strcmp(kind, "cuda") != 0)
+        PyErr_Format(PyExc_NotImplementedError,
+                     "device='%s': not in simt yet; nearest is torch.device('cpu')", kind);
+    else if (!cpu)
         PyErr_Format(
             PyExc_RuntimeError,
             "Found no NVIDIA driver on your system. Please check that you have an NVIDIA GPU and "
             "installed a "
             "driver from http://www.nvidia.com/Download/index.aspx\nhint: this simt runs on the "
-            "CPU: use "
-            "torch.device('cuda' if torch.cuda.is_available() else 'cpu'), or simt run --soft-gpu");
+            "CPU: use torch.device('cuda' if torch.cuda.is_available() else 'cpu')");
     Py_DECREF(d);
     return cpu;
 }

@@ -227,6 +227,23 @@ static simt_status fit(const grad_edge *e, tensor **g) {
     return SIMT_OK;
 }
 
+_Thread_local bool grad_anomaly;
+
+/* Evaluates the gradient of a node's input i and fails where it has a NaN. */
+static simt_status check_nan(const grad_node *n, tensor *g, int i) {
+    if (!dtype_is_float(g->a->dt)) return SIMT_OK;
+    tensor *odd = NULL, *any = NULL;
+    simt_status s = grad_unary(OP_ISNAN, g, &odd);
+    if (s == SIMT_OK) s = grad_reduce(OP_ANY, odd, (1u << g->a->ndim) - 1, false, -1, &any);
+    if (s == SIMT_OK) s = array_evaluate(any->a);
+    if (s == SIMT_OK && *(const bool *)array_data(any->a))
+        s = status_fail(SIMT_ERR_RUNTIME, "Function '%s' returned nan values in its %dth output.",
+                        n->name, i);
+    tensor_unref(odd);
+    tensor_unref(any);
+    return s;
+}
+
 static bool accumulates(const grad_request *r, const tensor *leaf) {
     if (!r->inputs) return true;
     if (!r->accumulate_inputs) return false;
@@ -304,6 +321,8 @@ static simt_status run_node(engine *e, grad_node *n, tensor **out) {
         return status_fail(SIMT_ERR_MEMORY, "no memory for the backward pass");
     simt_status s = n->rule(n, out, in);
     if (!e->request->retain_graph) release_saved(n);
+    for (int i = 0; i < n->nin && grad_anomaly && s == SIMT_OK; i++)
+        if (in[i]) s = check_nan(n, in[i], i);
     for (int i = 0; i < n->nin; i++) {
         if (!in[i]) continue;
         if (s == SIMT_OK && n->edges[i].node) s = fit(&n->edges[i], &in[i]);

@@ -100,6 +100,7 @@ struct grad_node {
 
 /* ---- modes and process-wide state ---- */
 extern _Thread_local bool grad_enabled;
+extern _Thread_local bool grad_anomaly; /* each gradient is looked at: NaN is an error */
 extern dtype grad_default_float;
 typedef struct grad_callbacks {                                         /* set by the binding */
     simt_status (*call_hook)(void *object, tensor *grad, tensor **out); /* *out NULL: keep grad */

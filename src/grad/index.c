@@ -212,10 +212,11 @@ static simt_status check_index(const tensor *t, int axis, const tensor *index, c
                 d, theirs, mine, axis);
         }
     int64_t bad;
-    if (t->a->ndim && grad_find_outside(index->a, t->a->shape[axis], false, &bad))
+    int64_t size = t->a->ndim ? t->a->shape[axis] : 1;
+    if (grad_find_outside(index->a, size, false, &bad))
         return status_fail(SIMT_ERR_RUNTIME,
                            "index %lld is out of bounds for dimension %d with size %lld",
-                           (long long)bad, axis, (long long)t->a->shape[axis]);
+                           (long long)bad, axis, (long long)size);
     return SIMT_OK;
 }
 
@@ -246,7 +247,31 @@ static simt_status rule_gather(grad_node *n, tensor *const *out, tensor **in) {
     return work_end(&w);
 }
 
+/* PyTorch takes a 0-d operand as one of one element, and the other way round. */
+static simt_status as_rank(tensor *t, int ndim, tensor **out) {
+    const int64_t one[1] = {1};
+    if (ndim <= 1 && t->a->ndim <= 1 && t->a->ndim != ndim && t->a->size == 1)
+        return grad_reshape(t, one, ndim, false, out);
+    *out = tensor_ref(t);
+    return SIMT_OK;
+}
+
+static simt_status gather_ranked(tensor *t, int axis, tensor *index, tensor **out);
+
 simt_status grad_gather(tensor *t, int axis, tensor *index, tensor **out) {
+    tensor *from = NULL, *at = NULL, *made = NULL;
+    int ndim = index->a->ndim > t->a->ndim ? index->a->ndim : t->a->ndim;
+    simt_status s = as_rank(t, ndim, &from);
+    if (s == SIMT_OK) s = as_rank(index, ndim, &at);
+    if (s == SIMT_OK) s = gather_ranked(from, axis, at, &made);
+    if (s == SIMT_OK) s = as_rank(made, index->a->ndim, out);
+    tensor_unref(from);
+    tensor_unref(at);
+    tensor_unref(made);
+    return s;
+}
+
+static simt_status gather_ranked(tensor *t, int axis, tensor *index, tensor **out) {
     SIMT_TRY(check_index(t, axis, index, "gather"));
     grad_node *n = NULL;
     array *a = NULL;
@@ -265,12 +290,32 @@ simt_status grad_gather(tensor *t, int axis, tensor *index, tensor **out) {
     return s;
 }
 
+static simt_status scatter_ranked(tensor *t, int axis, tensor *index, const tensor_operand *src,
+                                  bool add);
+
 simt_status grad_scatter(tensor *t, int axis, tensor *index, const tensor_operand *src, bool add) {
+    tensor *at = NULL, *from = NULL;
+    simt_status s = as_rank(index, t->a->ndim, &at);
+    if (s == SIMT_OK && src->t) s = as_rank(src->t, t->a->ndim, &from);
+    tensor_operand value = *src;
+    value.t = from;
+    if (s == SIMT_OK) s = scatter_ranked(t, axis, at, &value, add);
+    tensor_unref(at);
+    tensor_unref(from);
+    return s;
+}
+
+static simt_status scatter_ranked(tensor *t, int axis, tensor *index, const tensor_operand *src,
+                                  bool add) {
     SIMT_TRY(check_index(t, axis, index, add ? "scatter_add" : "scatter"));
     if (src->t && src->t->a->dt != t->a->dt)
         return status_fail(SIMT_ERR_RUNTIME,
                            "scatter(): Expected self.dtype to be equal to src.dtype");
     if (src->t) SIMT_TRY(check_source(index, axis, src->t));
+    if (t->a->ndim == 0) {
+        tensor_operand sum[2] = {{t}, *src};
+        return add ? grad_elementwise_inplace(OP_ADD, sum, 2, NULL) : grad_copy_into(t, src);
+    }
     work w = {0};
     array *indices[ARRAY_MAX_NDIM] = {NULL};
     scatter_indices(&w, index, axis, indices);

@@ -73,7 +73,7 @@ def __getattr__(name):
         from simt.torch._tensor_str import set_printoptions
 
         return set_printoptions
-    if name.endswith("Tensor") and name in _TYPED:
+    if name in _TYPED:
         return _typed_tensor(name)
     return _getattr(name)
 
@@ -82,6 +82,7 @@ _TYPED = {
     "FloatTensor": "float32",
     "DoubleTensor": "float64",
     "HalfTensor": "float16",
+    "BFloat16Tensor": "bfloat16",
     "LongTensor": "int64",
     "IntTensor": "int32",
     "ShortTensor": "int16",
@@ -91,14 +92,36 @@ _TYPED = {
 }
 
 
+class _TensorType(type):
+    """The class of torch.FloatTensor and its kin: calling one makes a tensor of its dtype, and
+    tensors of that dtype are its instances."""
+
+    def __instancecheck__(cls, value):
+        return isinstance(value, Tensor) and value.dtype is cls.dtype  # noqa: F405
+
+    def __call__(cls, *args, size=None, device=None):
+        import builtins
+
+        args = args if size is None else (_C.Size(size),)
+        if not args:
+            return _C.tensor([], dtype=cls.dtype, device=device)
+        first = args[0]
+        if isinstance(first, Tensor):  # noqa: F405
+            if first.dtype is not cls.dtype:
+                raise TypeError(
+                    f"new(): expected a tensor of {cls.dtype}, but got one of {first.dtype}"
+                )
+            return first.detach()
+        if isinstance(first, (builtins.bool, builtins.float)):
+            raise TypeError(f"new(): data must be a sequence (got {type(first).__name__})")
+        if isinstance(first, (_C.Size, builtins.int)):
+            return empty(*args, dtype=cls.dtype, device=device)  # noqa: F405
+        if len(args) > 1:
+            raise TypeError("new(): sizes must be integers")
+        return _C.tensor(first, device=device).to(cls.dtype)
+
+
 def _typed_tensor(name):
-    """torch.FloatTensor and kin: makers of tensors of that type."""
-    dtype = getattr(_C, _TYPED[name])
-
-    def make(*args):
-        if len(args) == 1 and not isinstance(args[0], (_C.Size, int)):
-            return _C.tensor(args[0], dtype=dtype)
-        return zeros(*args, dtype=dtype)  # noqa: F405
-
-    make.__name__ = make.__qualname__ = name
-    return make
+    """torch.FloatTensor and kin."""
+    values = {"dtype": getattr(_C, _TYPED[name]), "__module__": "torch"}
+    return globals().setdefault(name, _TensorType(name, (), values))

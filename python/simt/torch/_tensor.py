@@ -67,8 +67,19 @@ def __deepcopy__(self, memo):
 
 
 def __reduce_ex__(self, protocol):
+    if self.is_shared():
+        _refuse_spawn()
     cls = None if type(self) is Tensor else type(self)
     return _rebuild, (cls, self.detach().numpy().copy(), self.requires_grad)
+
+
+def _refuse_spawn():
+    from multiprocessing import context
+
+    if context.get_spawning_popen() is not None:
+        raise NotImplementedError(
+            "shared tensors of spawned processes: not in simt yet; nearest is the start method fork"
+        )
 
 
 def _rebuild(cls, values, requires_grad):
@@ -189,12 +200,41 @@ def apply_(self, function):
     return self.copy_(_C.tensor(flat, dtype=self.dtype).reshape(self.shape))
 
 
+__array_priority__ = 1000  # NumPy's numbers leave operators to the tensor on their right
+
+
+def __array_wrap__(self, array, context=None, return_scalar=False):
+    """What NumPy's functions of tensors give: a tensor (of bool: as uint8, as PyTorch has it)."""
+    return _C.tensor(array.astype("uint8") if array.dtype == bool else array)
+
+
 def share_memory_(self):
+    """Moves the elements to memory that processes forked from now on share."""
+    if not self.is_shared():
+        import mmap
+
+        pages = mmap.mmap(-1, max(self.numel() * self.element_size(), 1))
+        shared = _shared_tensor(pages, self)
+        shared.copy_(self.detach())
+        self.data = shared
+        self._simt_pages = pages
     return self
 
 
+def _shared_tensor(pages, like):
+    """A tensor of like's type and shape over the pages."""
+    import numpy as np
+
+    if like.dtype is _C.bfloat16:
+        raise NotImplementedError(
+            "share_memory_() of bfloat16: not in simt yet; nearest is float32"
+        )
+    dtype = np.dtype(str(like.dtype).removeprefix("torch."))
+    return _C.from_numpy(np.frombuffer(pages, dtype, like.numel()).reshape(like.shape))
+
+
 def is_shared(self):
-    return False
+    return hasattr(self, "_simt_pages")
 
 
 def is_pinned(self):
@@ -220,7 +260,7 @@ def untyped_storage(self):
 _METHODS = {
     k: v
     for k, v in list(globals().items())
-    if callable(v)
+    if (callable(v) or k == "__array_priority__")
     and k not in ("Tensor", "RemovableHandle", "element_dims")
     and (k[:2] == "__" or k[0] != "_")
 }

@@ -9,7 +9,22 @@ from simt.torch.autograd.grad_mode import (  # noqa: F401
     set_grad_enabled,
 )
 
-Variable = _C.Tensor
+
+class _VariableType(type):
+    def __instancecheck__(cls, value):
+        return isinstance(value, _C.Tensor)
+
+    def __call__(cls, data=None, requires_grad=False, volatile=False):
+        if data is None:
+            data = _C.tensor([])
+        if not isinstance(data, _C.Tensor):
+            raise TypeError(f"Variable data has to be a tensor, but got {type(data).__name__}")
+        made = data.detach()
+        return made.requires_grad_() if requires_grad else made
+
+
+class Variable(metaclass=_VariableType):
+    """What tensors with gradients were called: makes a tensor that shares data's memory."""
 
 
 def _tuple(x):
@@ -60,19 +75,38 @@ def grad(
 
 
 class set_detect_anomaly:
-    """Accepted; errors of the tape name their operation already."""
+    """From now on, or in a with statement: backward() looks at each gradient, and one with a NaN
+    raises RuntimeError that names its function."""
 
     def __init__(self, mode=True, check_nan=True):
-        pass
+        self._before = _C._set_anomaly(mode and check_nan)
 
     def __enter__(self):
         return self
 
     def __exit__(self, *unused):
-        pass
+        _C._set_anomaly(self._before)
 
 
-detect_anomaly = set_detect_anomaly
+class detect_anomaly:
+    """set_detect_anomaly for a with statement."""
+
+    def __init__(self, check_nan=True):
+        import warnings
+
+        self._check_nan = check_nan
+        warnings.warn(
+            "Anomaly Detection has been enabled. This mode will increase the runtime and should "
+            "only be enabled for debugging.",
+            stacklevel=2,
+        )
+
+    def __enter__(self):
+        self._before = _C._set_anomaly(self._check_nan)
+
+    def __exit__(self, *unused):
+        _C._set_anomaly(self._before)
+
 
 __getattr__, __dir__ = _module_hooks(
     globals(), lazy=("function", "functional", "grad_mode", "gradcheck")

@@ -3,20 +3,19 @@
 from simt._missing import module_hooks as _module_hooks
 
 
-class _Flags:
-    """Remembers what is set."""
+def flags(names, available=False):
+    """What the modules of flags have: the flags, is_available, and flags() for a with statement
+    that changes nothing."""
+    from contextlib import nullcontext
 
-    def __init__(self, **flags):
-        self.__dict__.update(flags)
+    return {
+        **names,
+        "is_available": lambda: available,
+        "is_built": lambda: available,
+        "flags": lambda *args, **options: nullcontext(),
+    }
 
-    def is_available(self):
-        return False
 
-
-cudnn = _Flags(enabled=False, benchmark=False, deterministic=False, allow_tf32=False)
-mps = _Flags(is_built=lambda: False)
-mkldnn = _Flags(enabled=False)
-cuda = _Flags(matmul=_Flags(allow_tf32=False), is_built=lambda: False)
-openmp = _Flags()
-
-__getattr__, __dir__ = _module_hooks(globals())
+__getattr__, __dir__ = _module_hooks(
+    globals(), lazy=("cuda", "cudnn", "mkl", "mkldnn", "mps", "openmp")
+)

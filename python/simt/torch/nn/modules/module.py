@@ -429,6 +429,9 @@ class Module:
         return self._apply(lambda t: t.bfloat16() if t.is_floating_point() else t)
 
     def share_memory(self):
+        """Moves parameters and buffers to memory that processes forked from now on share."""
+        for t in (*self.parameters(), *self.buffers()):
+            t.share_memory_()
         return self
 
     # ---- state dicts ----
