@@ -4,6 +4,7 @@ A new file is written beside its path, under a name that nobody can know before,
 It never replaces what is no regular file, and takes the old file's mode, owner and attributes.
 """
 
+import contextlib
 import errno
 import os
 import stat
@@ -86,7 +87,8 @@ def _write_regular(path, old, write):
                 name = None
     finally:
         if name is not None:
-            os.unlink(name)
+            with contextlib.suppress(FileNotFoundError):  # an interrupt came when it was renamed
+                os.unlink(name)
 
 
 def _create(target, mode):

@@ -345,25 +345,28 @@ static simt_status close_program(void) {
         const storage *s = c->slots[i].store;
         facts[i].bytes = (int64_t)s->bytes;
         facts[i].ready = s->data != NULL;
-        facts[i].kept = s->refs > s->program_refs;
+        facts[i].kept = s->refs > s->program_refs || c->slots[i].needed;
     }
     simt_status status = graph_program_close(&c->program, facts, c->nslots);
     if (facts != some) heap_free(facts);
     return status;
 }
 
+void evaluate_fail_locked(const array_slot *slot, const simt_diag *diag) {
+    if (!slot->store->data || slot->fresh) {
+        storage_fail_locked(slot->store, diag);
+    } else if (!lost_write) {
+        lost_write = true;
+        lost = *diag;
+    }
+}
+
 /* Nothing ran: every output of the program failed. */
 static void fail_all(void) {
     simt_diag diag = *status_get();
     for (uint32_t i = 0; i < array_ctx.nslots; i++) {
-        array_slot *slot = &array_ctx.slots[i];
-        if (!slot->written) continue;
-        if (!slot->store->data || slot->fresh) {
-            storage_fail_locked(slot->store, &diag);
-        } else if (!lost_write) {
-            lost_write = true;
-            lost = diag;
-        }
+        const array_slot *slot = &array_ctx.slots[i];
+        if (slot->written) evaluate_fail_locked(slot, &diag);
     }
 }
 
@@ -430,10 +433,17 @@ void evaluate_after_fork(void) {
     stop_plan(run.plan);
 }
 
+static void end_program(void) {
+    if (part_is_active())
+        part_end_locked(true);
+    else
+        queue_clear_locked();
+}
+
 static simt_status evaluate_once(void) {
     array_context *c = &array_ctx;
     if (c->program.nnodes == 0) {
-        if (c->nslots) queue_clear_locked();
+        if (c->nslots) end_program();
         return SIMT_OK;
     }
     c->stats.evaluations++;
@@ -450,7 +460,7 @@ static simt_status evaluate_once(void) {
     if (status == SIMT_OK) status = run_plan(cached);
     if (status == SIMT_ERR_INTERRUPT) return status;
     if (status != SIMT_OK && !(cached && run.ndiags)) fail_all();
-    queue_clear_locked();
+    end_program();
     return status;
 }
 
@@ -476,7 +486,10 @@ simt_status array_evaluate(array *a) {
     storage *s = a->store;
     SIMT_TRY(array_lock());
     simt_status status = SIMT_OK;
-    if (s->slot >= 0 && array_ctx.slots[s->slot].written) status = evaluate_locked();
+    if (s->slot >= 0 && array_ctx.slots[s->slot].written) {
+        if (array_ctx.reopened) part_begin_locked(s);
+        status = evaluate_locked();
+    }
     status = evaluate_outcome_locked(s, status);
     array_unlock();
     return status;

@@ -20,6 +20,7 @@ typedef struct array_slot {
     storage *store;
     bool written; /* a node writes it: reading its memory needs the program to run first */
     bool fresh;   /* its memory holds nothing but what the program writes */
+    bool needed;  /* by nodes that part_begin_locked took out of the program */
 } array_slot;
 
 /* The Python line of a node whose failure depends on data. */
@@ -34,6 +35,7 @@ typedef struct array_context {
     simt_runtime *rt;
     device *dev;
     bool ready, eager;
+    bool reopened; /* the program has nodes that an interrupt left */
     bool deferred; /* an interrupt waits for the interpreter: array_clear_deferred */
     unsigned
         forks; /* grows in the child of a fork that a signal handler did in the middle of a run */
@@ -117,12 +119,22 @@ simt_status queue_add(queue_request *q, array **result);
 void queue_ask_position(array_position *p);  /* before taking the lock */
 void queue_clear_locked(void);               /* drops the program's references */
 bool queue_defer_locked(simt_status status); /* true: it was an interrupt, to be raised later */
+/* Appends a node with its own part of these offsets and scalars, which may be the program's (then what has
+ * not been appended yet is not overwritten). */
+simt_status queue_append_locked(const graph_node *n, const int64_t *offsets,
+                                const uint64_t *scalars);
 /* After a run that was stopped: the program is the nodes that are `left`. What they read has its memory. */
 void queue_reopen_locked(const graph_plan *plan, const bool *left);
 
 /* Runs the open program. Failure: the first failure of a step; what depends on it is marked. An interrupt:
  * what has not run is the open program again. */
 simt_status evaluate_locked(void);
+/* The storage has no value; or, where the write that failed is into memory with contents, it was dropped. */
+void evaluate_fail_locked(const array_slot *slot, const simt_diag *diag);
+/* Until part_end_locked the program is what this storage, which it writes, needs; false: it needs all. */
+bool part_begin_locked(const storage *s);
+void part_end_locked(bool ran); /* ran: nothing is left of it. Without a begin: nothing happens */
+bool part_is_active(void);
 void evaluate_after_fork(void); /* in the child, when this thread was in the middle of a run */
 /* What a reader of `s` (or NULL) must hear after a run: its own failure, else that of a dropped write. */
 simt_status evaluate_outcome_locked(const storage *s, simt_status ran);

@@ -197,6 +197,7 @@ void queue_clear_locked(void) {
     uint32_t n = c->nslots;
     c->nslots = c->npositions = 0;
     c->pinned = 0;
+    c->reopened = false;
     graph_program_clear(&c->program);
     for (uint32_t i = 0; i < n; i++) {
         storage *s = c->slots[i].store;
@@ -206,16 +207,14 @@ void queue_clear_locked(void) {
     }
 }
 
-/* The node with the offsets and scalars of this program. It is appended to what is before it: there is
- * room, and what it is made of is not overwritten. */
-static void append_again(const graph_node *from) {
-    graph_program *p = &array_ctx.program;
+simt_status queue_append_locked(const graph_node *from, const int64_t *offsets,
+                                const uint64_t *scalars) {
     graph_node n = *from;
-    const int64_t *offset = p->offsets + n.first_offset;
+    const int64_t *offset = offsets + n.first_offset;
     for (int i = 0; i < n.nin; i++)
         if (n.scalar[i] < 0) n.in[i].offset = *offset++;
     n.out.offset = *offset;
-    graph_program_add(p, &n, p->scalars + n.first_scalar);
+    return graph_program_add(&array_ctx.program, &n, scalars + n.first_scalar);
 }
 
 void queue_reopen_locked(const graph_plan *plan, const bool *left) {
@@ -236,11 +235,15 @@ void queue_reopen_locked(const graph_plan *plan, const bool *left) {
             c->positions[npositions++].node = c->program.nnodes;
         }
         c->slots[plan->nodes[i].out.buffer].written = true;
-        append_again(&plan->nodes[i]);
+        /* there is room: what was there is appended to what was before it */
+        queue_append_locked(&plan->nodes[i], c->program.offsets, c->program.scalars);
     }
     c->npositions = npositions;
     for (uint32_t i = 0; i < c->nslots; i++) {
         array_slot *slot = &c->slots[i];
-        slot->fresh = slot->written && (slot->fresh || !plan->buffers[i].ready);
+        slot->fresh |= !plan->buffers[i].ready;
+        if (!part_is_active()) slot->fresh &= slot->written;
     }
+    c->reopened = c->program.nnodes > 0;
+    part_end_locked(false);
 }

@@ -193,13 +193,13 @@ def interrupted_after(delay):
 
 
 def test_an_interrupt_is_raised_once_and_loses_nothing(deferred):
-    a = _core.array(np.ones(5_000_000))
+    a = _core.array(np.ones(2_000_000))
     y = a
     for _ in range(60):
         y = _core.ew_sin(y) + _core.ew_exp(y * 1e-3)
     with interrupted_after(0.05):
         _core.evaluate(y)
-    assert (a + 1).sum().item() == 1e7
+    assert (a + 1).sum().item() == 4e6
     want = np.ones(1)
     for _ in range(60):
         want = np.sin(want) + np.exp(want * 1e-3)
@@ -207,20 +207,46 @@ def test_an_interrupt_is_raised_once_and_loses_nothing(deferred):
     assert values.min() == values.max() and values[0] == pytest.approx(want[0], rel=1e-12)
 
 
+def test_a_look_does_not_begin_again_what_was_interrupted(deferred):
+    """... unless it needs it: here a statement wrote what the interrupted one reads."""
+    x, w = _core.array(np.full(2_000_000, 0.5)), _core.array(np.zeros(10))
+    _core.evaluate(x)
+    w += 1
+    y = x
+    for _ in range(60):
+        y = _core.ew_tanh(_core.ew_sin(y))
+    z = x[:10] * 2
+    x *= 10
+    with interrupted_after(0.05):
+        _core.evaluate(y)
+    used = _core.stats()["bytes_in_use"]
+    assert w.get().tolist() == [1.0] * 10 and (w * 2).sum().item() == 20
+    w += z
+    assert w.get().tolist() == [2.0] * 10
+    assert _core.stats()["bytes_in_use"] < used + 1_000_000
+    assert x[:3].get().tolist() == [5.0] * 3  # after y was computed from what x was
+    assert _core.stats()["bytes_in_use"] > used + 1_000_000
+    want = np.full(1, 0.5)
+    for _ in range(60):
+        want = np.tanh(np.sin(want))
+    values = y.get()
+    assert values.min() == values.max() and values[0] == pytest.approx(want[0], rel=1e-12)
+
+
 def test_an_interrupt_ends_a_library_step(deferred):
-    a = _core.array(np.ones((3000, 3000)))
+    a = _core.array(np.ones((2000, 2000)))
     _core.evaluate(a)
     product = _core.matmul(a, a)
     start = time.monotonic()
     with interrupted_after(0.03):
         _core.evaluate(product)
     heard = time.monotonic() - start
-    assert _core.matmul(a[:2], a[:, :2]).sum().item() == 12000
-    assert heard < 60 and (product.get() == 3000).all()
+    assert _core.matmul(a[:2], a[:, :2]).sum().item() == 8000
+    assert heard < 60 and (product.get() == 2000).all()
 
 
 def test_an_interrupt_undoes_a_long_kernel_in_place(deferred):
-    x = _core.array(np.full(16_000_000, 0.25))
+    x = _core.array(np.full(6_000_000, 0.25))
     _core.evaluate(x)
     for _ in range(40):
         x += _core.ew_tanh(_core.ew_sin(x))
