@@ -45,6 +45,8 @@ typedef struct array {
 
 /* One process-wide context, made by the binding at the first use. */
 simt_status array_context_init(void);
+/* Computes what waits and gives back all memory that is kept for reuse: plans, kernels, free pieces. */
+simt_status array_forget(void);
 simt_runtime *array_runtime(void);
 bool array_eager(void); /* SIMT_EAGER=1 */
 void array_set_eager(bool eager);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "array/internal.h"
+#include "array/plan_cache.h"
 #include "array/section.h"
 #include "base/heap.h"
 
@@ -116,6 +117,38 @@ void array_unlock(void) {
         if (s->release) s->release(s->owner);
         heap_free(s);
     }
+}
+
+static void forget_program(void) {
+    array_context *c = &array_ctx;
+    graph_program_deinit(&c->program);
+    graph_program_init(&c->program);
+    heap_free(c->slots);
+    heap_free(c->positions);
+    c->slots = NULL;
+    c->positions = NULL;
+    c->slots_capacity = c->positions_capacity = 0;
+}
+
+simt_status array_forget(void) {
+    array_context *c = &array_ctx;
+    SIMT_TRY(array_lock());
+    evaluate_locked();
+    if (c->program.nnodes == 0 && c->nslots == 0) forget_program();
+    plan_cache_clear();
+    evaluate_forget_locked();
+    for (array *a; (a = c->free_arrays);) {
+        c->free_arrays = (array *)a->store;
+        heap_free(a);
+    }
+    for (storage *s; (s = c->free_storages);) {
+        c->free_storages = (storage *)s->owner;
+        heap_free(s);
+    }
+    runtime_forget(c->rt);
+    c->dev->trim(c->dev);
+    array_unlock();
+    return SIMT_OK;
 }
 
 void array_set_position_hook(void (*hook)(char *file, size_t size, int *line)) {

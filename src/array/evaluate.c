@@ -67,6 +67,16 @@ static simt_status reserve(const graph_plan *plan, uint32_t nargs) {
     return fine ? SIMT_OK : status_fail(SIMT_ERR_MEMORY, "out of memory while evaluating");
 }
 
+void evaluate_forget_locked(void) {
+    heap_free(run.memory);
+    heap_free(run.bad);
+    heap_free(run.filled);
+    heap_free(run.left);
+    heap_free(run.args);
+    heap_free(run.diags);
+    memset(&run, 0, sizeof run);
+}
+
 /* ---- failures ---- */
 
 /* Records the thread's diagnostic; returns its mark for run.bad. */
@@ -475,6 +485,8 @@ simt_status evaluate_locked(void) {
 
 simt_status evaluate_outcome_locked(const storage *s, simt_status ran) {
     if (ran == SIMT_ERR_INTERRUPT) return ran;
+    if (s && s->failed && ran == SIMT_ERR_MEMORY && lost.code == ran)
+        lost_write = false; /* one cause */
     if (s && s->failed)
         return s->diag ? status_adopt(s->diag) : status_fail(s->failed, "out of memory");
     if (!lost_write) return SIMT_OK;

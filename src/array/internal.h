@@ -135,7 +135,8 @@ void evaluate_fail_locked(const array_slot *slot, const simt_diag *diag);
 bool part_begin_locked(const storage *s);
 void part_end_locked(bool ran); /* ran: nothing is left of it. Without a begin: nothing happens */
 bool part_is_active(void);
-void evaluate_after_fork(void); /* in the child, when this thread was in the middle of a run */
+void evaluate_after_fork(void);    /* in the child, when this thread was in the middle of a run */
+void evaluate_forget_locked(void); /* the memory that is kept from run to run */
 /* What a reader of `s` (or NULL) must hear after a run: its own failure, else that of a dropped write. */
 simt_status evaluate_outcome_locked(const storage *s, simt_status ran);
 

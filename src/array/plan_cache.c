@@ -57,6 +57,10 @@ static void drop_oldest(void) {
     heap_free(c);
 }
 
+void plan_cache_clear(void) {
+    while (cache.oldest) drop_oldest();
+}
+
 static double view_bytes(const graph_view *v) {
     double n = (double)dtype_bytes(v->dt);
     for (int d = 0; d < v->ndim; d++)

@@ -13,6 +13,7 @@ typedef struct cached_plan {
 
 /* Borrowed, valid until the next make; NULL: not there. */
 const cached_plan *plan_cache_find(const graph_program *p);
+void plan_cache_clear(void);
 /* Plans and compiles. */
 simt_status plan_cache_make(const graph_program *p, const cached_plan **out);
 

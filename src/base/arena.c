@@ -80,7 +80,7 @@ static char *arena_grow(arena *a, size_t bytes) {
 void *arena_alloc(arena *a, size_t bytes) {
     size_t room = (size_t)(a->end - a->next), most = SIZE_MAX / 4;
     if (bytes <= most) bytes = (bytes + 15) & ~(size_t)15;
-    if (room < bytes && (bytes > most || !arena_grow(a, bytes))) {
+    if (heap_denies() || (room < bytes && (bytes > most || !arena_grow(a, bytes)))) {
         if (a->sure && innermost) arena_end_run(status_fail(SIMT_ERR_MEMORY, "out of memory"));
         return NULL;
     }

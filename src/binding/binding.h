@@ -87,6 +87,13 @@ bool binding_may_replace(const char *what); /* false: RuntimeError */
 int binding_truth(PyObject *o);       /* PyObject_IsTrue */
 double binding_double(PyObject *o);   /* PyFloat_AsDouble: -1 and perhaps an exception */
 PyObject *binding_tuple(PyObject *o); /* PySequence_Tuple: what is read may change a list */
+/* Clears the exception that means "no" where something was only asked. One that says that memory ended or
+ * that the program is to stop stays: the caller looks for it in the end. */
+static inline void binding_forgive(void) {
+    if (PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_Exception) &&
+        !PyErr_ExceptionMatches(PyExc_MemoryError))
+        PyErr_Clear();
+}
 
 /* ---- dtypes.c ---- */
 

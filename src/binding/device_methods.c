@@ -228,7 +228,8 @@ static PyObject *to_device(PyObject *module, PyObject *o) {
     Py_DECREF(host);
     return (PyObject *)d;
 unsupported:
-    PyErr_Clear();
+    binding_forgive();
+    if (PyErr_Occurred()) return Py_DECREF(host), NULL;
     PyObject *dt = PyObject_GetAttrString(host, "dtype");
     PyErr_Format(PyExc_TypeError,
                  "to_device: a %s of dtype %S cannot be copied to the device; its elements must be "

@@ -37,7 +37,8 @@ void kernel_argument_text(const kernel_names *names, int argument, char *text, s
 static bool unsupported(const walk *w, PyObject *o, const char *more) {
     char text[200];
     kernel_argument_text(w->names, w->argument, text, sizeof text);
-    PyErr_Clear();
+    binding_forgive();
+    if (PyErr_Occurred()) return false;
     PyErr_Format(PyExc_TypeError, "kernel %s: %s is a %s%s", w->names->kernel, text,
                  Py_TYPE(o)->tp_name, more);
     return false;
@@ -209,7 +210,8 @@ static bool add_face(walk *w, PyObject *o) {
 }
 
 static bool unsupported_elements(walk *w, PyObject *o) {
-    PyErr_Clear();
+    binding_forgive();
+    if (PyErr_Occurred()) return false;
     PyObject *dt = PyObject_GetAttrString(o, "dtype");
     PyObject *text =
         dt ? PyUnicode_FromFormat(" of dtype %S: kernels take arrays of numbers, bools "

@@ -18,7 +18,7 @@
 /* An attribute or NULL, without an exception; new reference. */
 static PyObject *attribute_or_null(PyObject *o, const char *name) {
     PyObject *value = PyObject_GetAttrString(o, name);
-    if (!value) PyErr_Clear();
+    if (!value) binding_forgive();
     return value;
 }
 
@@ -50,7 +50,7 @@ static PyObject *numpy_class(const char *name) {
     PyObject *cls = numpy ? PyObject_GetAttrString(numpy, name) : NULL;
     Py_XDECREF(module_name);
     Py_XDECREF(numpy);
-    PyErr_Clear();
+    binding_forgive();
     return cls;
 }
 
@@ -58,7 +58,7 @@ static bool is_instance(PyObject *o, const char *numpy_name) {
     PyObject *cls = numpy_class(numpy_name);
     int is = cls ? PyObject_IsInstance(o, cls) : 0;
     Py_XDECREF(cls);
-    if (is < 0) PyErr_Clear();
+    if (is < 0) binding_forgive();
     return is == 1;
 }
 
@@ -66,7 +66,7 @@ static bool is_subclass(PyObject *o, const char *numpy_name) {
     PyObject *cls = numpy_class(numpy_name);
     int is = cls ? PyObject_IsSubclass(o, cls) : 0;
     Py_XDECREF(cls);
-    if (is < 0) PyErr_Clear();
+    if (is < 0) binding_forgive();
     return is == 1;
 }
 
@@ -112,7 +112,7 @@ static py_scalar scalar_of_array(PyObject *o) {
 static py_scalar scalar_of_numpy_type(PyObject *type) {
     PyObject *cls = numpy_class("dtype"), *dtype = cls ? PyObject_CallOneArg(cls, type) : NULL;
     py_scalar s = dtype ? scalar_of_dtype(dtype) : PY_S_NONE;
-    PyErr_Clear();
+    binding_forgive();
     Py_XDECREF(dtype);
     Py_XDECREF(cls);
     return s;
@@ -142,7 +142,7 @@ static bool is_ours(PyObject *o) {
     bool ours = text && strncmp(text, "simt.", 5) == 0 && strncmp(text, "simt.numba.", 11) != 0;
     for (size_t i = 0; text && i < sizeof hosts / sizeof *hosts; i++)
         ours |= strcmp(text, hosts[i]) == 0;
-    PyErr_Clear();
+    binding_forgive();
     Py_XDECREF(module);
     return ours;
 }
@@ -279,7 +279,7 @@ static int as_marked(PyObject *o, kernel_host *owner, py_entity *out) {
     }
     PyObject *mark = attribute_or_null(o, "_simt_scalar");
     long s = mark && PyLong_Check(mark) ? PyLong_AsLong(mark) : PY_S_NONE;
-    PyErr_Clear();
+    binding_forgive();
     Py_XDECREF(mark);
     out->kind = PY_ENTITY_TYPE;
     out->type = s > PY_S_NONE && s < PY_SCALAR_COUNT ? (py_scalar)s : PY_S_NONE;
@@ -336,7 +336,7 @@ static int as_type(PyObject *o, kernel_host *owner, py_entity *out) {
     out->kind = PY_ENTITY_TYPE;
     if (out->type == PY_S_NONE && !PyType_Check(o) && take_record(o, owner, out)) return 1;
     if (PyErr_Occurred()) return -1;
-    if (PyType_Check(o)) out->name = keep_text(owner, ((PyTypeObject *)o)->tp_name);
+    if (PyType_Check(o) && !(out->name = keep_text(owner, ((PyTypeObject *)o)->tp_name))) return -1;
     return out->type != PY_S_NONE;
 }
 
@@ -403,25 +403,28 @@ static int as_exception(PyObject *o, kernel_host *owner, py_entity *out) {
     return done_or_failed(become(out, PY_ENTITY_EXCEPTION, text) && keep(owner, o));
 }
 
+/* None of the questions so far was answered by yes, or could not be asked. */
+static bool goes_on(int status) { return status == 0 && !PyErr_Occurred(); }
+
 static bool to_entity(PyObject *o, const char *name, int depth, kernel_host *owner,
                       py_entity *out) {
     memset(out, 0, sizeof *out);
     int status = as_numpy_scalar(o, owner, out);
-    if (status == 0) status = as_constant(o, owner, out);
-    if (status == 0) status = as_tuple(o, name, depth, owner, out);
-    if (status == 0) status = as_array(o, owner, out);
-    if (status == 0) status = as_exception(o, owner, out);
-    if (status == 0) status = as_type(o, owner, out);
-    if (status == 0) status = as_marked(o, owner, out);
-    if (status == 0) status = as_library_function(o, owner, out);
-    if (status == 0) status = as_function(o, owner, out);
-    if (status == 0) status = as_named_class(o, owner, out);
-    if (status == 0) status = as_module(o, owner, out);
-    if (status == 0) {
+    if (goes_on(status)) status = as_constant(o, owner, out);
+    if (goes_on(status)) status = as_tuple(o, name, depth, owner, out);
+    if (goes_on(status)) status = as_array(o, owner, out);
+    if (goes_on(status)) status = as_exception(o, owner, out);
+    if (goes_on(status)) status = as_type(o, owner, out);
+    if (goes_on(status)) status = as_marked(o, owner, out);
+    if (goes_on(status)) status = as_library_function(o, owner, out);
+    if (goes_on(status)) status = as_function(o, owner, out);
+    if (goes_on(status)) status = as_named_class(o, owner, out);
+    if (goes_on(status)) status = as_module(o, owner, out);
+    if (goes_on(status)) {
         memset(out, 0, sizeof *out);
         status = as_object(o, name, owner, out);
     }
-    return status == 1;
+    return status == 1 && !PyErr_Occurred();
 }
 
 /* ---- functions ---- */
@@ -449,6 +452,7 @@ static bool fill_declared(PyObject *of, kernel_host *h, py_function *f) {
     Py_ssize_t n = all && PyTuple_Check(all) ? PyTuple_GET_SIZE(all) : 0;
     py_declared *declared = ARENA_ARRAY(&h->mem, py_declared, n + 1);
     bool ok = declared || (PyErr_NoMemory(), false);
+    ok = ok && !PyErr_Occurred();
     for (Py_ssize_t i = 0; ok && i < n; i++) {
         PyObject *pair = PyTuple_GET_ITEM(all, i);
         declared[i] = (py_declared){0};
@@ -529,7 +533,7 @@ static simt_status status_of_exception(void) {
     PyObject *text = value ? PyObject_Str(value) : NULL;
     const char *utf8 = text ? PyUnicode_AsUTF8(text) : NULL;
     simt_status status = status_fail(SIMT_ERR_TYPING, "%s", utf8 ? utf8 : "an exception");
-    PyErr_Clear();
+    binding_forgive();
     Py_XDECREF(text);
     Py_XDECREF(type);
     Py_XDECREF(value);

@@ -423,7 +423,8 @@ static bool read_function(dispatcher *d) {
         const char *text = PyUnicode_AsUTF8(name);
         d->name = text ? heap_text(text) : NULL;
         ok = d->name != NULL;
-    } else {
+        if (text && !ok) PyErr_NoMemory();
+    } else if (!PyErr_ExceptionMatches(PyExc_MemoryError)) {
         PyErr_Format(PyExc_TypeError, "cuda.jit takes a Python function, not %R", d->function);
     }
     Py_XDECREF(code);

@@ -1,4 +1,5 @@
 /* Structured dtypes: their descriptions for signatures (frontend.h), made once per dtype and kept. */
+#include "base/heap.h"
 #include "binding/kernel.h"
 
 #include <string.h>
@@ -7,7 +8,7 @@ static bool is_structured(PyObject *dtype) {
     if (strncmp(Py_TYPE(dtype)->tp_name, "numpy.dtype", 11) != 0) return false;
     PyObject *names = PyObject_GetAttrString(dtype, "names");
     bool is = names && names != Py_None;
-    PyErr_Clear();
+    binding_forgive();
     Py_XDECREF(names);
     return is;
 }
@@ -16,7 +17,8 @@ static kernel_record *new_record(PyObject *dtype) {
     PyObject *module = PyImport_ImportModule("simt.numba.core.types");
     PyObject *text = module ? PyObject_CallMethod(module, "record_text", "O", dtype) : NULL;
     PyObject *size = text ? PyObject_GetAttrString(dtype, "itemsize") : NULL;
-    kernel_record *r = size ? PyMem_Malloc(sizeof *r) : NULL;
+    kernel_record *r = size ? heap_alloc(sizeof *r) : NULL;
+    if (size && !r) PyErr_NoMemory();
     if (r) *r = (kernel_record){Py_NewRef(dtype), Py_NewRef(text), PyLong_AsLongLong(size)};
     Py_XDECREF(module);
     Py_XDECREF(text);
@@ -28,7 +30,7 @@ static kernel_record *new_record(PyObject *dtype) {
 static bool is_aligned(PyObject *dtype) {
     PyObject *flag = PyObject_GetAttrString(dtype, "isalignedstruct");
     bool is = flag == Py_True;
-    PyErr_Clear();
+    binding_forgive();
     Py_XDECREF(flag);
     return is;
 }
@@ -42,9 +44,13 @@ static const kernel_record *record_of(PyObject *dtype) {
     if (capsule) return PyCapsule_GetPointer(capsule, NULL);
     kernel_record *r = PyErr_Occurred() ? NULL : new_record(dtype);
     capsule = r ? PyCapsule_New(r, NULL, NULL) : NULL;
-    if (!capsule || PyDict_SetItem(known, dtype, capsule) != 0) r = NULL;
+    bool kept = capsule && PyDict_SetItem(known, dtype, capsule) == 0;
     Py_XDECREF(capsule);
-    return r;
+    if (kept || !r) return r;
+    Py_DECREF(r->dtype);
+    Py_DECREF(r->text);
+    heap_free(r);
+    return NULL;
 }
 
 const kernel_record *kernel_record_of_object(PyObject *o) {
@@ -55,7 +61,7 @@ const kernel_record *kernel_record_of_object(PyObject *o) {
         bool value = PyObject_CheckBuffer(o) || kernel_is_device_array(o);
         dtype = PyObject_GetAttrString(o, value ? "dtype" : "_simt_record");
     }
-    PyErr_Clear();
+    binding_forgive();
     const kernel_record *r = dtype && is_structured(dtype) ? record_of(dtype) : NULL;
     Py_XDECREF(dtype);
     return r;

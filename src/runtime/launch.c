@@ -53,6 +53,12 @@ void runtime_free(simt_runtime *rt) {
     heap_free(rt);
 }
 
+void runtime_forget(simt_runtime *rt) {
+    pthread_mutex_lock(&rt->lock);
+    cache_clear(rt);
+    pthread_mutex_unlock(&rt->lock);
+}
+
 device *runtime_device(simt_runtime *rt) { return rt->device; }
 
 void runtime_set_dump(simt_runtime *rt, runtime_dump_sink sink, void *context) {

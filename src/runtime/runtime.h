@@ -10,6 +10,7 @@ typedef struct simt_runtime simt_runtime;
 
 simt_status runtime_new(int threads, simt_runtime **out);
 void runtime_free(simt_runtime *rt);
+void runtime_forget(simt_runtime *rt); /* the kernels that nobody holds */
 device *runtime_device(simt_runtime *rt);
 
 /* Compiled kernels are counted; the cache holds one reference, the caller gets one. */

@@ -8,10 +8,11 @@ import pytest
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 FOLDER = os.path.join(ROOT, "tools", "reliability")
-LITTLE = {
+LITTLE = {  # kind -> arguments of its short run
+    "allocations": "--only kernel_add,arrays_sort,torch_files --every 17 --python 29".split(),
     "forks": ["--count", "4"],
     "interrupts": ["--count", "20"],
-}  # kind -> arguments of its short run
+}
 
 
 @pytest.mark.parametrize("kind", LITTLE)

@@ -259,6 +259,8 @@ def normalize_signature(sig):
     if isinstance(sig, str):
         try:
             parsed = eval(sig, {"__builtins__": {}}, globals())
+        except MemoryError:
+            raise
         except Exception as error:
             raise TypeError(f"invalid signature: {sig!r} ({error})") from None
     if isinstance(parsed, tuple):
