@@ -129,18 +129,18 @@ static bool no_match(const dispatcher *d, const kernel_args *k) {
     return false;
 }
 
-/* Converts the arguments to the declared signature that needs the fewest conversions. */
+/* Converts the arguments to the declared signature whose conversions cost least, the first of equal ones. */
 static bool match_declared(const dispatcher *d, kernel_args *k) {
     PyObject *best = NULL;
-    int fewest = 0;
+    int64_t least = 0;
     bool alone = PyList_GET_SIZE(d->declared) == 1;
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(d->declared); i++) {
         PyObject *s = PyList_GET_ITEM(d->declared, i);
-        int n = kernel_args_match(k, (const uint8_t *)PyBytes_AS_STRING(s),
-                                  (uint32_t)PyBytes_GET_SIZE(s), alone, false);
-        if (n < 0 || (best && n >= fewest)) continue;
+        int64_t cost = kernel_args_match(k, (const uint8_t *)PyBytes_AS_STRING(s),
+                                         (uint32_t)PyBytes_GET_SIZE(s), alone, false);
+        if (cost < 0 || (best && cost >= least)) continue;
         best = s;
-        fewest = n;
+        least = cost;
     }
     if (!best) return no_match(d, k);
     kernel_args_match(k, (const uint8_t *)PyBytes_AS_STRING(best), (uint32_t)PyBytes_GET_SIZE(best),

@@ -70,8 +70,9 @@ typedef struct matching {
     const uint8_t *own, *own_end, *declared, *declared_end;
     const uint64_t *from;
     uint64_t *to; /* NULL: only ask */
-    uint32_t nto, array, conversions;
-    bool alone; /* the only declared signature */
+    uint32_t nto, array;
+    int64_t cost; /* of the conversions */
+    bool alone;   /* the only declared signature */
     launch_array *arrays;
 } matching;
 
@@ -97,7 +98,9 @@ static bool match_array(matching *m) {
         memcpy(m->to + m->nto, m->from, slots * sizeof *m->to);
         m->arrays[m->array].slot = m->nto;
     }
-    m->conversions += a[3] != b[3];
+    if (a[3] != b[3] && a[2] > 1) m->cost += PY_COST_SAFE;
+    if (a[4] != b[4]) m->cost += PY_COST_SAFE;
+    if (a[1] != b[1]) m->cost += PY_COST_UNSAFE;
     m->array++;
     m->nto += slots;
     m->from += slots;
@@ -135,22 +138,21 @@ static bool match_one(matching *m) {
             if (!match_one(m)) return false;
         return true;
     }
-    bool complex_in = py_scalar_is_complex((py_scalar)a),
-         complex_out = py_scalar_is_complex((py_scalar)b);
-    if (b >= PY_SCALAR_COUNT || (complex_in && !complex_out) || m->nto + 2 > MAX_SLOTS)
-        return false;
+    if (b <= PY_S_NONE || b >= PY_SCALAR_COUNT || m->nto + 2 > MAX_SLOTS) return false;
+    int64_t cost = py_scalar_cost((py_scalar)a, (py_scalar)b);
+    if (cost < 0) return false;
     uint64_t unused[2];
     m->nto += store_number(number_of((py_scalar)a, m->from), (py_scalar)b,
                            m->to ? m->to + m->nto : unused);
-    m->from += complex_in ? 2 : 1;
-    m->conversions += a != b;
+    m->from += py_scalar_is_complex((py_scalar)a) ? 2 : 1;
+    m->cost += cost;
     m->own++;
     m->declared++;
     return true;
 }
 
-int kernel_args_match(kernel_args *k, const uint8_t *signature, uint32_t bytes, bool alone,
-                      bool convert) {
+int64_t kernel_args_match(kernel_args *k, const uint8_t *signature, uint32_t bytes, bool alone,
+                          bool convert) {
     uint64_t to[MAX_SLOTS];
     matching m = {.own = k->signature,
                   .own_end = k->signature + k->nsignature,
@@ -168,5 +170,5 @@ int kernel_args_match(kernel_args *k, const uint8_t *signature, uint32_t bytes, 
         memcpy(k->signature, signature, bytes);
         k->nsignature = bytes;
     }
-    return (int)m.conversions;
+    return m.cost;
 }

@@ -3,6 +3,8 @@
 The values are Numba's (tests/conformance/numba_typing.json), of NumPy's functions NumPy's own.
 """
 
+import itertools
+
 import numpy as np
 import pytest
 from numba_face import cuda
@@ -101,53 +103,73 @@ def test_declared_types_convert(place):
         for d, target in SIGNED.items():
             name = f"to_{target}_of_{source}"
             inner = target if place == "argument" else source
-            head += f"@cuda.jit('{target}({inner})', device=True)\n"
-            head += f"def {name}(a):\n    return a\n"
+            text = f"@cuda.jit('{target}({inner})', device=True)\ndef {name}(a):\n    return a\n"
             if np.dtype(s).kind == "c" and np.dtype(d).kind != "c":
-                refused.append((name, s))
+                refused.append((text, name, s))
                 continue
+            head += text
             values = np.array(samples(s, d), s)
             with np.errstate(all="ignore"):
                 expected = [v.item() for v in values.astype(d)]
             cases.append((name + "({0})", d, [(s, values.tolist())], expected))
     check_values([(t, d, o, [rules.result_text(x) for x in e]) for t, d, o, e in cases], True, head)
-    for name, s in refused:
-        kernel = load(head + f"@cuda.jit\ndef kernel(v):\n    {name}(v)\n", cuda=cuda)["kernel"]
+    for text, name, s in refused:
+        text += f"@cuda.jit\ndef kernel(v):\n    {name}(v)\n"
+        kernel = load(text, cuda=cuda)["kernel"]
         with pytest.raises(NumbaError, match=f"{name} (has no signature|returns complex)"):
             kernel[1, 1](np.dtype(s).type(1))
 
 
+def best_of(i, j, k):
+    """Of declared types i and j the one that Numba chooses for type k; None: neither."""
+    first, second = RECORDED["values"]["conversions"][k][i], RECORDED["values"]["conversions"][k][j]
+    order = "epsu" + rules.ERROR
+    if first == second == rules.ERROR:
+        return None
+    return j if order.index(second) < order.index(first) else i
+
+
+LETTERS = list(rules.TYPES)
+
+
 def test_the_signature_of_least_conversions():
-    """For each pair of declared types and each type of argument, the one that Numba chooses."""
-    order = "epsu"
-    ranks = RECORDED["values"]["conversions"]
-    letters = list(rules.TYPES)
+    """For each pair of declared types and each type of argument."""
     head, calls, expected = "", [], []
-    for i, a in enumerate(letters):
-        for j, b in enumerate(letters):
-            if i == j:
-                continue
-            name = f"choose{i}_{j}"
-            head += f"@cuda.jit(['({SIGNED[a]},)', '({SIGNED[b]},)'], device=True)\n"
-            head += f"def {name}(x):\n    return type_of(x)\n"
-            for k in range(len(letters)):
-                first, second = ranks[k][i], ranks[k][j]
-                if rules.ERROR in (first, second):
-                    if first == second:
-                        continue
-                    best = j if first == rules.ERROR else i
-                else:
-                    best = j if order.index(second) < order.index(first) else i
+    for i, j in itertools.permutations(range(len(LETTERS)), 2):
+        name = f"choose{i}_{j}"
+        head += f"@cuda.jit(['({SIGNED[LETTERS[i]]},)', '({SIGNED[LETTERS[j]]},)'], device=True)\n"
+        head += f"def {name}(x):\n    return type_of(x)\n"
+        for k in range(len(LETTERS)):
+            if best_of(i, j, k) is not None:
                 calls.append(f"{name}(v{k})")
-                expected.append(letters[best])
-    names = ", ".join(f"v{k}" for k in range(len(letters)))
+                expected.append(LETTERS[best_of(i, j, k)])
+    names = ", ".join(f"v{k}" for k in range(len(LETTERS)))
     source = head + f"@cuda.jit\ndef kernel(out, {names}):\n"
     source += "".join(f"    out[{k}] = {call}\n" for k, call in enumerate(calls))
     out = np.zeros(len(calls), np.int64)
-    values = [np.dtype(t).type(1) for t in letters]
+    values = [np.dtype(t).type(1) for t in LETTERS]
     load(source, cuda=cuda, type_of=type_of())["kernel"][1, 1](out, *values)
     found = [SCALARS[k] for k in out]
     wrong = [(c, f, e) for c, f, e in zip(calls, found, expected, strict=True) if f != e]
+    assert not wrong, wrong[:20]
+
+
+def test_the_signature_of_least_conversions_at_a_launch():
+    source = "def kernel(out, x):\n    out[0] = type_of(x)\n"
+    function = load(source, cuda=cuda, type_of=type_of())["kernel"]
+    out, wrong = np.zeros(1, np.int64), []
+    for i, j in itertools.permutations([LETTERS.index(t) for t in "?bqIefdD"], 2):
+        both = [f"(int64[::1], {SIGNED[LETTERS[k]]})" for k in (i, j)]
+        kernel = cuda.jit(both)(function)
+        for k, letter in enumerate(LETTERS):
+            value = np.dtype(letter).type(1)
+            if best_of(i, j, k) is None:
+                with pytest.raises(TypeError, match="No matching definition"):
+                    kernel[1, 1](out, value)
+                continue
+            kernel[1, 1](out, value)
+            if SCALARS[out[0]] != LETTERS[best_of(i, j, k)]:
+                wrong.append((both, letter, SCALARS[out[0]]))
     assert not wrong, wrong[:20]
 
 

@@ -3,12 +3,9 @@
 #include "base/strbuf.h"
 #include "frontend/python/work.h"
 
-/* What a conversion costs (numba.core.typeconv). */
-typedef enum rank { EXACT, PROMOTED, SAFE, UNSAFE, IMPOSSIBLE } rank;
-
-/* A row per type of a number, a letter per declared type, both in the order of py_scalar: rules of Numba, where
- * unsafe ones are followed once (test_numba_typing.py has them as Numba says them). */
-static rank scalar_rank(py_scalar from, py_scalar to) {
+/* A row per type of a number, a letter per declared type, both in the order of py_scalar: exact, promoted, safe,
+ * unsafe, or impossible, as Numba has them (tests/conformance/numba_typing.json). */
+int64_t py_scalar_cost(py_scalar from, py_scalar to) {
     static const char rows[][PY_SCALAR_COUNT] = {
         "esssssssssssss", /* bool */
         "uepppuuuusssss", /* int8 */
@@ -26,49 +23,48 @@ static rank scalar_rank(py_scalar from, py_scalar to) {
         "------------ue", /* complex128 */
     };
     switch (rows[from - 1][to - 1]) {
-    case 'e': return EXACT;
-    case 'p': return PROMOTED;
-    case 's': return SAFE;
-    case 'u': return UNSAFE;
-    default: return IMPOSSIBLE;
+    case 'e': return 0;
+    case 'p': return PY_COST_PROMOTED;
+    case 's': return PY_COST_SAFE;
+    case 'u': return PY_COST_UNSAFE;
+    default: return -1;
     }
 }
 
-static rank array_rank(const py_type *from, const py_type *to) {
+static int64_t array_cost(const py_type *from, const py_type *to) {
     bool same = from->scalar == to->scalar && from->ndim == to->ndim &&
                 py_record_equal(from->record, to->record);
     /* an array that has one axis at most, and is dense, lies in either order */
     bool layout =
         from->layout == to->layout || (to->ndim <= 1 && to->layout != 'A' && from->layout != 'A');
-    if (!same || (from->readonly && !to->readonly) || (!layout && to->layout != 'A'))
-        return IMPOSSIBLE;
-    return layout && from->readonly == to->readonly ? EXACT : SAFE;
+    if (!same || (from->readonly && !to->readonly) || (!layout && to->layout != 'A')) return -1;
+    return layout && from->readonly == to->readonly ? 0 : PY_COST_SAFE;
 }
 
-static rank type_rank(const py_type *from, const py_type *to) {
+/* -1: there is no conversion. */
+static int64_t type_cost(const py_type *from, const py_type *to) {
     if (from->kind == TY_OPTIONAL && to->kind != TY_OPTIONAL) /* its value, or a fault */
-        return type_rank(from->items[0], to) == IMPOSSIBLE ? IMPOSSIBLE : UNSAFE;
-    if (from->kind != to->kind) return IMPOSSIBLE;
-    if (from->kind == TY_SCALAR) return scalar_rank(from->scalar, to->scalar);
-    if (from->kind == TY_ARRAY) return array_rank(from, to);
-    if (from->kind != TY_TUPLE) return py_type_equal(from, to) ? EXACT : IMPOSSIBLE;
-    if (from->count != to->count || !py_names_equal(from->names, to->names)) return IMPOSSIBLE;
-    rank worst = EXACT;
+        return type_cost(from->items[0], to) < 0 ? -1 : PY_COST_UNSAFE;
+    if (from->kind != to->kind) return -1;
+    if (from->kind == TY_SCALAR) return py_scalar_cost(from->scalar, to->scalar);
+    if (from->kind == TY_ARRAY) return array_cost(from, to);
+    if (from->kind != TY_TUPLE) return py_type_equal(from, to) ? 0 : -1;
+    if (from->count != to->count || !py_names_equal(from->names, to->names)) return -1;
+    int64_t worst = 0;
     for (uint32_t i = 0; i < from->count; i++) {
-        rank r = type_rank(from->items[i], to->items[i]);
-        if (r > worst) worst = r;
+        int64_t one = type_cost(from->items[i], to->items[i]);
+        if (one < 0) return -1;
+        if (one > worst) worst = one;
     }
     return worst;
 }
 
-/* The numbers of unsafe, safe and promoting conversions, those that matter most first; -1: impossible. */
 static int64_t cost(const py_val *args, const py_type *const *types, uint32_t n) {
-    static const int64_t weights[] = {[PROMOTED] = 1, [SAFE] = 1 << 10, [UNSAFE] = 1 << 20};
     int64_t sum = 0;
     for (uint32_t i = 0; i < n; i++) {
-        rank r = type_rank(args[i].type, types[i]);
-        if (r == IMPOSSIBLE) return -1;
-        if (r != EXACT) sum += weights[r];
+        int64_t one = type_cost(args[i].type, types[i]);
+        if (one < 0) return -1;
+        sum += one;
     }
     return sum;
 }
@@ -137,7 +133,7 @@ static bool convert_result(py_ctx *c, const py_node *at, const py_function *fn,
     uint32_t n;
     if (d->result == NULL) return true;
     if (!py_read_types(c, d->result, d->result_bytes, &type, &n)) return false;
-    if (n != 1 || type_rank(out->type, type[0]) == IMPOSSIBLE)
+    if (n != 1 || type_cost(out->type, type[0]) < 0)
         return py_fail(c, at, "%s returns %s: it is declared to return %s", fn->name,
                        py_type_text(c, out->type), n == 1 ? py_type_text(c, type[0]) : "nothing");
     return convert(c, at, out, type[0], out);

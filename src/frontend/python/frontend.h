@@ -35,6 +35,10 @@ typedef enum py_scalar {
 } py_scalar;
 const char *py_scalar_name(py_scalar s); /* Numba's: "float32", "complex64", "bool" */
 size_t py_scalar_bytes(py_scalar s);     /* in memory */
+/* What a conversion costs where one of several signatures is chosen: the sum of the arguments' is compared;
+ * -1: there is none (numba.core.typeconv: promoted, safe, unsafe). */
+enum { PY_COST_PROMOTED = 1, PY_COST_SAFE = 1 << 10, PY_COST_UNSAFE = 1 << 20 };
+int64_t py_scalar_cost(py_scalar from, py_scalar to);
 static inline bool py_scalar_is_complex(py_scalar s) { return s >= PY_S_C64 && s <= PY_S_C128; }
 
 /* ---- signatures: the types of a launch's arguments as a byte string ----
