@@ -99,13 +99,24 @@ static void forget_copies(PyCodeObject *code, PyObject *locals) {
 #endif
 }
 
+/* The attributes of a method's object: generators of code keep it there. */
+static bool offer_self(search *s, PyObject *locals) {
+    PyObject *self = PyMapping_GetItemString(locals, "self");
+    PyObject *dict = self ? PyObject_GetAttrString(self, "__dict__") : NULL;
+    PyErr_Clear();
+    bool over = dict && PyDict_CheckExact(dict) && offer_values(s, dict, false);
+    Py_XDECREF(dict);
+    Py_XDECREF(self);
+    return over;
+}
+
 static bool offer_frame(search *s, PyFrameObject *frame) {
     PyCodeObject *code = PyFrame_GetCode(frame);
     bool over = offer_sequence(s, code->co_consts, true);
     PyObject *locals = over ? NULL : PyFrame_GetLocals(frame);
     PyObject *globals = over ? NULL : PyFrame_GetGlobals(frame);
     if (PyErr_Occurred()) PyErr_Clear();
-    if (locals) over = offer_values(s, locals, true);
+    if (locals) over = offer_values(s, locals, true) || offer_self(s, locals);
     if (!over && globals && globals != locals) over = offer_values(s, globals, false);
     if (locals) forget_copies(code, locals);
     Py_XDECREF(locals);

@@ -493,6 +493,20 @@ static void dispatcher_dealloc(PyObject *self) {
     Py_TYPE(self)->tp_free(self);
 }
 
+static bool compile_for(dispatcher *d, PyObject *signature) {
+    return d->device ||
+           (binding_start() && kernel_entries_declare(&d->entries, d->function, &d->compile,
+                                                      (const uint8_t *)PyBytes_AS_STRING(signature),
+                                                      (uint32_t)PyBytes_GET_SIZE(signature)));
+}
+
+/* _compile(signature bytes): compiles a kernel for it; device functions are compiled in kernels. */
+static PyObject *compile_signature(PyObject *self, PyObject *signature) {
+    if (!PyBytes_Check(signature)) return PyErr_Format(PyExc_TypeError, "a signature is bytes");
+    if (!compile_for((dispatcher *)self, signature)) return NULL;
+    Py_RETURN_NONE;
+}
+
 /* _declare(signature bytes, result's bytes or None): compiles a kernel for it; from now on only declared
  * signatures are taken. */
 static PyObject *declare(PyObject *self, PyObject *args) {
@@ -505,11 +519,7 @@ static PyObject *declare(PyObject *self, PyObject *args) {
     }
     if (!d->declared && !(d->declared = PyList_New(0))) return NULL;
     if (!d->results && !(d->results = PyList_New(0))) return NULL;
-    if (!d->device &&
-        (!binding_start() || !kernel_entries_declare(&d->entries, d->function, &d->compile,
-                                                     (const uint8_t *)PyBytes_AS_STRING(signature),
-                                                     (uint32_t)PyBytes_GET_SIZE(signature))))
-        return NULL;
+    if (!compile_for(d, signature)) return NULL;
     if (PyList_Append(d->results, result) != 0 || PyList_Append(d->declared, signature) != 0)
         return NULL;
     Py_RETURN_NONE;
@@ -605,6 +615,7 @@ static PyObject *get_device(PyObject *self, void *unused) {
 }
 
 static PyMethodDef methods[] = {
+    {"_compile", compile_signature, METH_O, NULL},
     {"_declare", declare, METH_VARARGS, NULL},
     {"_signature_of", (PyCFunction)(void (*)(void))signature_of, METH_FASTCALL, NULL},
     {"_compiled", compiled, METH_NOARGS, NULL},

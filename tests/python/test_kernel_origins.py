@@ -99,6 +99,22 @@ def test_a_text_that_is_not_the_codes():
     assert result(made(near[2]), 1) == 3
 
 
+class Generator:
+    """Writes a kernel, and holds its text in an attribute."""
+
+    def __init__(self, k):
+        self.text = f"@cuda.jit\ndef kernel(out, x):\n    out[0] = x ** {k}\n"
+
+    def compile(self):
+        space = {"cuda": cuda}
+        exec(self.text, space)
+        return space["kernel"]
+
+
+def test_a_text_in_an_attribute():
+    assert [result(Generator(k).compile(), 3) for k in (2, 3)] == [9, 27]
+
+
 def test_njit_in_a_text():
     text = "@njit\ndef twice(x):\n    return 2 * x\n"
     from simt.numba import njit

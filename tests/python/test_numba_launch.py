@@ -265,3 +265,23 @@ def test_integers_of_the_declared_size_are_taken_as_they_are():
     two = cuda.jit(["void(int32[:,:])", "void(float32[:,:])"])(kernel.py_func)
     with pytest.raises(TypeError, match="No matching definition"):
         two[1, 2](a)
+
+
+def test_compile_leaves_other_types_possible():
+    @cuda.jit
+    def kernel(out, x):
+        out[0] = twice(x)
+
+    @cuda.jit(device=True)
+    def twice(x):
+        return 2 * x
+
+    twice.compile("int64(int64)")
+    kernel.compile("void(float64[::1], float64)")
+    assert len(kernel.signatures) == 1
+    out = np.zeros(1)
+    for value in (2.25, 3, np.float32(0.5), 1):
+        kernel[1, 1](out, value)
+        assert out[0] == 2 * value
+    with pytest.raises(TypeError, match="void return"):
+        kernel.compile("int64(float64[::1], float64)")

@@ -78,6 +78,42 @@ def test_types_are_functions_too(expression):
     check_values(cases, exact=True, head="from simt.numba import types\n")
 
 
+TYPED = {"A": np.int8(-128), "B": np.uint8(3), "C": np.int16(-32768), "D": np.uint32(3)}
+
+
+def test_typed_constants():
+    texts = ["-A", "~A", "-B", "~B", "-C", "-D", "~D >> 1", "abs(-B)", "-(-A)", "-np.uint8(3)"]
+    source = "import numpy as np\n@cuda.jit\ndef kernel(out):\n"
+    source += "".join(f"    out[{k}] = {text}\n" for k, text in enumerate(texts))
+    out = np.zeros(len(texts))
+    load(source, cuda=cuda, **TYPED)["kernel"][1, 1](out)
+    big = 2**32
+    expected = [-128, 127, 253, 252, -32768, big - 3, (big - 4) // 2, 253, 128, 253]
+    assert out.tolist() == expected
+
+
+def test_half_precision():
+    """Against NumPy: njit has no float16."""
+    texts = [
+        "-{}",
+        "+{}",
+        "abs({})",
+        "not {}",
+        "bool({})",
+        "float({})",
+        "np.float32({})",
+        "int({})",
+    ]
+    texts += ["round({})", "-(-{})", "np.float16(-{}) * np.float64(2)", "-{}.real"]
+    x = np.array([0, -0.0, 1.5, -2.5, 65504, 6e-8, 0.1], np.float16)
+    names, cases = {"np": np}, []
+    for text in texts:
+        with np.errstate(all="ignore"):
+            expected = [float(eval(text.format("v"), {"v": v, **names})) for v in x]
+        cases.append((text.replace("{}", "{0}"), "d", [("e", x.tolist())], expected))
+    check_values(cases, True, "import numpy as np\n")
+
+
 # ---- calls of declared functions ----
 
 

@@ -112,10 +112,14 @@ class CUDADispatcher(_core.Dispatcher):
 
         return reduce(self)
 
-    def _add_signature(self, signature):
+    def _types_of(self, signature):
         args, result = types.normalize_signature(signature)
         if result is not None and result != types.void and not self._is_device:
             raise TypeError("CUDA kernel must have void return type.")
+        return args, result
+
+    def _add_signature(self, signature):
+        args, result = self._types_of(signature)
         result = types.to_bytes((result,)) if self._is_device and result is not None else None
         self._declare(types.to_bytes(args), result)
 
@@ -144,8 +148,8 @@ class CUDADispatcher(_core.Dispatcher):
         return made
 
     def compile(self, sig):
-        """Compiles for a signature (types or a string)."""
-        self._add_signature(sig)
+        """Compiles for a signature (types or a string); other types stay possible."""
+        self._compile(types.to_bytes(self._types_of(sig)[0]))
 
     def recompile(self):
         """Forgets what was compiled: globals are read anew at the next launch."""
