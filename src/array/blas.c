@@ -3,8 +3,11 @@
 
 #include <dlfcn.h>
 #include <limits.h>
+#include <stdatomic.h>
+#include <time.h>
 
 #include "array/gemm.h"
+#include "base/heap.h"
 
 enum { ROW_MAJOR = 101, NO_TRANS = 111, TRANS = 112 };
 
@@ -20,9 +23,43 @@ static sgemm_function sgemm;
 static dgemm_function dgemm;
 static _Atomic bool loaded;
 
+/* ---- OpenBLAS's memory ----
+ *
+ * Each call that runs has a buffer, which the next call takes over; where the system has none OpenBLAS
+ * ends the process. So a call that would be the first to need one more looks whether there is room, and
+ * where there is none waits for a buffer that exists. */
+
+#define BUFFER_BYTES ((size_t)33 << 20)
+#define LOADED_BYTES ((size_t)128 << 20) /* the library and what it takes when it is loaded */
+static atomic_int active, most_active;
+
+static bool has_room(size_t bytes) {
+    void *pages = heap_pages(bytes);
+    if (pages) heap_free_pages(pages, bytes, true);
+    return pages != NULL;
+}
+
+static simt_status take_buffer(void) {
+    for (;;) {
+        int n = atomic_fetch_add(&active, 1) + 1, most = atomic_load(&most_active);
+        if (n <= most) return SIMT_OK;
+        if (has_room(BUFFER_BYTES)) {
+            while (most < n && !atomic_compare_exchange_weak(&most_active, &most, n)) {}
+            return SIMT_OK;
+        }
+        atomic_fetch_sub(&active, 1);
+        if (most == 0) return status_fail(SIMT_ERR_MEMORY, "out of memory for a matrix product");
+        nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
+    }
+}
+
+static void give_buffer(void) { atomic_fetch_sub(&active, 1); }
+
 static simt_status load_locked(void) {
     const char *path = array_ctx.blas_path_hook ? array_ctx.blas_path_hook() : NULL;
     if (!path || !*path) path = "libscipy_openblas.so";
+    if (!has_room(LOADED_BYTES))
+        return status_fail(SIMT_ERR_MEMORY, "out of memory: OpenBLAS cannot be loaded");
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (!library) {
         const char *why = dlerror();
@@ -87,17 +124,22 @@ static void run_own(const blas_gemm *g) {
     (g->b_trans ? own_kernels()->dots : own_kernels()->rows)(&own);
 }
 
-void blas_run(const blas_gemm *g) {
+simt_status blas_run(const blas_gemm *g) {
     int ta = g->a_trans ? TRANS : NO_TRANS, tb = g->b_trans ? TRANS : NO_TRANS;
-    if (g->own)
+    if (g->own) {
         run_own(g);
-    else if (g->dt == DT_F32)
+        return SIMT_OK;
+    }
+    SIMT_TRY(take_buffer());
+    if (g->dt == DT_F32)
         sgemm(ROW_MAJOR, ta, tb, (int)g->m, (int)g->n, (int)g->k, 1.0f, (const float *)g->a,
               (int)g->lda, (const float *)g->b, (int)g->ldb, (float)g->beta, (float *)g->c,
               (int)g->ldc);
     else
         dgemm(ROW_MAJOR, ta, tb, (int)g->m, (int)g->n, (int)g->k, 1.0, (const double *)g->a,
               (int)g->lda, (const double *)g->b, (int)g->ldb, g->beta, (double *)g->c, (int)g->ldc);
+    give_buffer();
+    return SIMT_OK;
 }
 
 /* ---- slices ---- */
@@ -122,8 +164,7 @@ static simt_status run_slices(void *context, size_t begin, size_t end) {
         g.c += start * size;
         g.n = stop - start;
     }
-    blas_run(&g);
-    return SIMT_OK;
+    return blas_run(&g);
 }
 
 /* How a product is cut: two slices for each worker even out unequal cores, more where they would take so
@@ -150,8 +191,7 @@ simt_status blas_run_sliced(device *dev, const blas_gemm *g) {
     slices s = cut(dev, g, flops);
     int64_t length = s.by_rows ? g->m : g->n;
     if (dev->nthreads == 1 || flops < (g->own ? 1e6 : 1e5) || s.width >= length) {
-        blas_run(g);
-        return SIMT_OK;
+        return blas_run(g);
     }
     return dev->parallel(dev, (size_t)((length + s.width - 1) / s.width), 1, run_slices, &s);
 }

@@ -20,8 +20,8 @@ typedef struct blas_gemm {
  * product is made by the step's own thread, not by a worker: loading may need the interpreter.
  * Failure: SIMT_ERR_NO_BLAS naming what was looked for. */
 simt_status blas_prepare(blas_gemm *g);
-/* On the calling thread, prepared. */
-void blas_run(const blas_gemm *g);
+/* On the calling thread, prepared. Failure: SIMT_ERR_MEMORY, nothing is computed. */
+simt_status blas_run(const blas_gemm *g);
 /* Prepared; cut into slices over the device's workers where that pays. */
 simt_status blas_run_sliced(device *dev, const blas_gemm *g);
 

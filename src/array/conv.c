@@ -321,8 +321,7 @@ static simt_status multiply(const conv *v, matrix a, bool a_trans, matrix b, boo
                    .c = c.at,
                    .beta = beta};
     if (v->sliced) return blas_run_sliced(v->c->dev, &g);
-    blas_run(&g);
-    return SIMT_OK;
+    return blas_run(&g);
 }
 
 /* One group i of all the images: result = weight @ columns, or what the step wants of the three. The

@@ -236,7 +236,7 @@ static simt_status blas_matrix_product(const call_args *c, const char *a, const 
         if (status == SIMT_OK && sliced)
             status = blas_run_sliced(c->dev, &g);
         else if (status == SIMT_OK)
-            blas_run(&g);
+            status = blas_run(&g);
         release(&y, c->dev, bs, dt);
     }
     release(&x, c->dev, as, dt);

@@ -12,6 +12,7 @@ LITTLE = {  # kind -> arguments of its short run
     "allocations": "--only kernel_add,arrays_sort,torch_files --every 17 --python 29".split(),
     "forks": ["--count", "4"],
     "interrupts": ["--count", "20"],
+    "limits": ["--count", "6", "--rounds", "40"],
 }
 
 
