@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import pickle
 import stat
 import subprocess
 import sys
@@ -265,6 +266,24 @@ def test_many_write_one_path(path, processes):
     done.set()
     reader.join()
     assert not bad
+
+
+ODD_TENSORS = [
+    torch.ones(2).bfloat16(), torch.ones(2).half(), torch.tensor(True), torch.ones(3, 2).t(),
+    torch.zeros(0, 3), torch.nn.Parameter(torch.arange(2.0)), torch.arange(8)[::3],
+    torch.ones(2, requires_grad=True), torch.tensor(3, dtype=torch.uint8).expand(4),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("case", range(len(ODD_TENSORS)))
+def test_tensors_of_all_kinds(case):
+    """Saved, pickled, and sent by a worker of a DataLoader."""
+    tensor = ODD_TENSORS[case]
+    loader = torch.utils.data.DataLoader([tensor], batch_size=None, num_workers=1)
+    for got in (again(tensor), pickle.loads(pickle.dumps(tensor)), *loader):
+        assert torch.equal(got.detach(), tensor.detach()) and got.dtype == tensor.dtype
+        assert got.requires_grad == tensor.requires_grad and type(got) is type(tensor)
+        assert got.shape == tensor.shape
 
 
 # ---- memory that tensors share ----

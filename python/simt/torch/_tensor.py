@@ -70,7 +70,9 @@ def __reduce_ex__(self, protocol):
     if self.is_shared():
         _refuse_spawn()
     cls = None if type(self) is Tensor else type(self)
-    return _rebuild, (cls, self.detach().numpy().copy(), self.requires_grad)
+    data = self.detach().contiguous()._to_bytes()
+    name = str(self.dtype).removeprefix("torch.")  # a dtype's own pickling looks for its module
+    return _rebuild, (cls, data, name, tuple(self.shape), self.requires_grad)
 
 
 def _refuse_spawn():
@@ -82,8 +84,8 @@ def _refuse_spawn():
         )
 
 
-def _rebuild(cls, values, requires_grad):
-    t = _C.tensor(values)
+def _rebuild(cls, data, dtype, shape, requires_grad):
+    t = _C._from_bytes(data, getattr(_C, dtype), shape)
     return (
         t.requires_grad_(requires_grad) if cls is None else _C._make_subclass(cls, t, requires_grad)
     )
