@@ -21,14 +21,15 @@
 
 typedef enum code_result { CODE_DONE, CODE_YIELD, CODE_STUCK } code_result;
 
+enum { CODE_FAULT_VALUES = 4 };
 /* A fault of the user's program (index out of range, ...): the first in block order is reported. */
 typedef struct code_fault {
     bool set;
-    uint32_t number;   /* imm of the IR's fault instruction */
-    source_pos pos;    /* in the user's source */
-    uint64_t block;    /* flat block number */
-    uint32_t thread;   /* flat thread number in the block */
-    int64_t values[4]; /* operands of the fault instruction */
+    uint32_t number;                   /* imm of the IR's fault instruction */
+    source_pos pos;                    /* in the user's source */
+    uint64_t block;                    /* flat block number */
+    uint32_t thread;                   /* flat thread number in the block */
+    int64_t values[CODE_FAULT_VALUES]; /* operands of the fault instruction */
     /* not of the fault: where the code last yielded or got stuck */
     source_pos at;
     uint32_t at_thread;

@@ -155,8 +155,8 @@ ir_inst *ir_inst_add(ir_builder *b, ir_op op, const ir_type *results, unsigned n
     ir_value *values = ARENA_ARRAY(mem, ir_value, nresults + 1);
     ir_value **copy = ARENA_ARRAY(mem, ir_value *, nargs + 1);
     *inst = (ir_inst){.op = op,
-                      .nargs = (uint16_t)nargs,
-                      .nresults = (uint16_t)nresults,
+                      .nargs = nargs,
+                      .nresults = nresults,
                       .args = copy,
                       .results = values,
                       .imm = imm,

@@ -137,7 +137,7 @@ typedef struct ir_value {
 
 struct ir_inst {
     ir_op op;
-    uint16_t nargs, nresults;
+    uint32_t nargs, nresults;
     ir_value **args;
     ir_value *results; /* usually one or none; block, loop, if: any number */
     uint64_t imm;      /* constant bits, ir_special, ir_mem, bytes, fault number */
@@ -217,7 +217,7 @@ ir_value *ir_shfl(ir_builder *b, ir_op op, ir_value *v, ir_value *lane, ir_value
 /* vote.* (i1 -> i1), ballot (i1 -> i32), match.* (any -> i32). */
 ir_value *ir_vote(ir_builder *b, ir_op op, ir_value *v, ir_value *mask);
 void ir_fence(ir_builder *b, ir_scope scope);
-void ir_fault(ir_builder *b, uint32_t number, ir_value **args, unsigned nargs);
+void ir_fault(ir_builder *b, uint32_t number, ir_value **args, unsigned nargs); /* at most 4 */
 /* Constructs. The builder's cursor does not move: build inside with ir_builder_at_end(f, inst->regions[i]). */
 ir_inst *ir_block(ir_builder *b, const ir_type *results, unsigned nresults);
 ir_inst *ir_loop(ir_builder *b, ir_value **init, unsigned ninit, const ir_type *results,

@@ -215,7 +215,7 @@ static ir_shape shape_of_inst(analysis *p, const ir_inst *in) {
     if (p->groups != NULL) return shape_in_groups(p, in);
     if (in->op == IR_SPECIAL) return shape_of_special(p, in->imm);
     if (in->op == IR_ALLOC)
-        return in->results[0].type == IR_PTR_LOCAL ? along_threads(p, p->out->local_bytes)
+        return in->results[0].type == IR_PTR_LOCAL ? along_threads(p, (int64_t)p->out->local_bytes)
                                                    : uniform;
     if (ir_op_is_barrier(in->op)) return uniform;
     if (ir_op_is_atomic(in->op) || ir_op_is_warp(in->op)) return varying;
@@ -335,7 +335,7 @@ static void prepare(analysis *p, const ir_region *r) {
         if (in->op == IR_CONTINUE && construct_at(in->label)->next == NULL)
             construct_at(in->label)->next = in;
         if (in->op == IR_ALLOC && in->results[0].type == IR_PTR_LOCAL)
-            out->local_bytes += ((uint32_t)in->imm + 15) & ~15u;
+            out->local_bytes += (in->imm + 15) & ~(uint64_t)15;
         for (int i = 0; i < 2 && in->regions[i] != NULL; i++) prepare(p, in->regions[i]);
     }
 }

@@ -35,7 +35,7 @@ typedef struct ir_shapes {
     ir_shape *values;               /* by id: ir_func_renumber first */
     ir_construct_shape *constructs; /* in program order */
     uint32_t nconstructs;
-    uint32_t local_bytes; /* local memory of a thread; the threads' lie one after the other */
+    uint64_t local_bytes; /* local memory of a thread; the threads' lie one after the other */
     bool used_small_grid; /* it matters that the grid is small */
 } ir_shapes;
 

@@ -4,6 +4,7 @@
  * labels name enclosing constructs and carry values of the right number and types; a terminator ends every
  * region and stands nowhere else.
  */
+#include "base/code.h"
 #include "ir/ir.h"
 
 #include <inttypes.h>
@@ -104,6 +105,7 @@ static simt_status check_special_rules(const verifying *v, const ir_inst *inst) 
         break;
     case IR_FAULT:
         if (inst->imm > UINT32_MAX) return bad(v, inst, "no such fault number");
+        if (inst->nargs > CODE_FAULT_VALUES) return bad(v, inst, "a fault keeps 4 values at most");
         for (unsigned i = 0; i < inst->nargs; i++)
             if (inst->args[i]->type != IR_I64)
                 return bad(v, inst, "the operands of a fault are i64");
@@ -137,7 +139,7 @@ static simt_status check_special_rules(const verifying *v, const ir_inst *inst) 
 
 static simt_status check_types(const verifying *v, const ir_inst *inst) {
     const ir_op_info *info = &ir_op_table[inst->op];
-    if (info->operands >= 0 && inst->nargs != info->operands)
+    if (info->operands >= 0 && inst->nargs != (uint32_t)info->operands)
         return bad(v, inst, "wrong number of operands");
     if (info->control) return SIMT_OK;
     bool makes = info->result != 'V';

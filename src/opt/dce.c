@@ -90,7 +90,7 @@ static void shrink_args(ir_inst *inst, const ir_value *label_values) {
     unsigned kept = 0;
     for (unsigned i = 0; i < inst->nargs; i++)
         if (label_values[i].note) inst->args[kept++] = inst->args[i];
-    inst->nargs = (uint16_t)kept;
+    inst->nargs = kept;
 }
 
 /* A new list of the used ones; NULL: all are used. */
@@ -124,7 +124,7 @@ static void shrink_construct(ir_func *f, ir_inst *inst) {
     }
     if (results) {
         inst->results = results;
-        inst->nresults = (uint16_t)nresults;
+        inst->nresults = nresults;
     }
 }
 

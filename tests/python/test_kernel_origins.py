@@ -507,7 +507,7 @@ def test_deep_sources_do_not_exhaust_the_stack():
     assert not failures, failures
     for expression in ("-" * 400 + "x", " + ".join(["x"] * 400), "x" + ".real" * 400):
         text = f"@cuda.jit\ndef kernel(out, x):\n    out[0] = {expression}\n"
-        with pytest.raises(TypeError, match="nested too deeply"):
+        with pytest.raises(TypeError, match="nested more than"):
             result(load(text, cuda=cuda)["kernel"], 1)
 
 

@@ -111,26 +111,33 @@ static void continue_alone(vm_emitter *e, const ir_inst *in) {
     jump_to_end(e, e->c->ninsts - 1, body);
 }
 
+/* Carried vectors that become other carried values are read before these change: the slots that they are
+ * copied to, 0 for the others. */
+static uint32_t *stage_carried(vm_emitter *e, const ir_inst *in) {
+    const ir_region *body = in->label->regions[0];
+    uint32_t *stage = ARENA_ARRAY(e->p->mem, uint32_t, in->nargs + 1);
+    for (unsigned i = 0; i < in->nargs; i++) {
+        const ir_value *from = in->args[i];
+        if (from->region != body || from->index == i || !vm_is_vector(e, from)) continue;
+        stage[i] = e->dry ? 0 : vm_new_slot(e, ir_type_bytes(from->type));
+        vm_inst *x = vm_add(e, VM_COPY_VECTOR);
+        x->dst = stage[i], x->a = vm_entry_of(e, from), x->size = vm_log2_bytes(from->type);
+    }
+    return stage;
+}
+
 /* The next state of a loop's scalars waits in a cell of its own until the round is over. */
 static void emit_continue(vm_emitter *e, const ir_inst *in) {
     const ir_region *body = in->label->regions[0];
-    uint32_t stage[64] = {0};
     if (is_alone(e)) {
         continue_alone(e, in);
         return;
     }
-    for (unsigned i = 0; i < in->nargs && i < 64;
-         i++) { /* read carried values before they change */
-        const ir_value *from = in->args[i];
-        if (from->region != body || from->index == i || !vm_is_vector(e, from)) continue;
-        stage[i] = vm_new_slot(e, ir_type_bytes(from->type));
-        vm_inst *x = vm_add(e, VM_COPY_VECTOR);
-        x->dst = stage[i], x->a = vm_entry_of(e, from), x->size = vm_log2_bytes(from->type);
-    }
+    const uint32_t *stage = stage_carried(e, in);
     for (unsigned i = 0; i < in->nargs; i++) {
         const ir_value *to = &body->params[i];
         vm_value *x = vm_value_of(e->p, to);
-        uint32_t from = i < 64 && stage[i] != 0 ? stage[i] : vm_entry_of(e, in->args[i]);
+        uint32_t from = stage[i] != 0 ? stage[i] : vm_entry_of(e, in->args[i]);
         emit_copy(e, to, x->stride == VM_VARYING ? x->entry : x->next_cell, in->args[i], from);
     }
     vm_inst *x = vm_add(e, VM_LEAVE);
@@ -371,7 +378,6 @@ simt_status vm_emit(vm_plan *p, vm_code *c) {
     c->faults = ARENA_ARRAY(p->mem, vm_fault, faults + 1);
     c->compares = ARENA_ARRAY(p->mem, vm_compare, VM_MOST_COMPARES * ifs + 1);
     c->warps = ARENA_ARRAY(p->mem, vm_warp, warps + 1);
-    c->rows = ARENA_ARRAY(p->mem, vm_rows, 6 * p->nnodes + p->nvalues + 1);
     e.made = ARENA_ARRAY(p->mem, vm_value *, p->nvalues + 1);
     vm_new_cell(&e); /* entry 0: none */
     e.zero = vm_new_constant(&e, 0);

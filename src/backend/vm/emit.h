@@ -24,7 +24,7 @@ typedef struct vm_emitter {
     uint32_t nmade;
     uint32_t zero;    /* a cell of 0 */
     uint32_t temp[4]; /* vectors of f32 for f16 arithmetic */
-    uint32_t inst_capacity, entry_capacity;
+    uint32_t inst_capacity, entry_capacity, row_capacity;
     size_t constant_capacity;
 } vm_emitter;
 

@@ -287,7 +287,10 @@ static void emit_atomic(vm_emitter *e, const ir_inst *in) {
 static void emit_fault(vm_emitter *e, const ir_inst *in) {
     vm_fault *x = &e->c->faults[e->c->nfaults];
     *x = (vm_fault){.number = (uint32_t)in->imm, .pos = in->pos};
-    for (unsigned i = 0; i < in->nargs && i < 4; i++) {
+    if (in->nargs > CODE_FAULT_VALUES && e->status == SIMT_OK)
+        e->status = status_fail(SIMT_ERR_UNSUPPORTED, "kernel %s: a fault keeps %d values at most",
+                                e->p->f->name, CODE_FAULT_VALUES);
+    for (unsigned i = 0; i < in->nargs && e->status == SIMT_OK; i++) {
         const vm_value *v = vm_value_of(e->p, in->args[i]);
         x->vector[i] = v->stride == VM_VARYING || v->stride == VM_ROWS;
         x->value[i] = x->vector[i] ? vm_vector_of(e, in->args[i]) : v->entry;

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { MOST_OWN_BYTES = 1 << 30 }; /* local memory of a thread, shared memory of a block */
+
 /* ---- growing arrays ---- */
 
 static void *grow(vm_emitter *e, void *old, size_t used, size_t *capacity, size_t item) {
@@ -37,6 +39,10 @@ static uint32_t new_entry(vm_emitter *e, vm_place place, size_t offset) {
         c->entries = grow(e, c->entries, c->nentries, &capacity, sizeof(vm_entry));
         e->entry_capacity = (uint32_t)capacity;
     }
+    if (offset > UINT32_MAX && e->status == SIMT_OK)
+        e->status = status_fail(
+            SIMT_ERR_UNSUPPORTED,
+            "kernel %s: its variables take more than 4 GB for a block of threads", e->p->f->name);
     c->entries[c->nentries] = (vm_entry){.place = place, .offset = (uint32_t)offset};
     return c->nentries++;
 }
@@ -93,6 +99,11 @@ static uint32_t constant_vector(vm_emitter *e, unsigned size, uint64_t base, con
 /* ---- values ---- */
 
 int64_t vm_new_rows(vm_emitter *e, const vm_value *v) {
+    if (e->c->nrows == e->row_capacity) {
+        size_t capacity = e->row_capacity;
+        e->c->rows = grow(e, e->c->rows, e->c->nrows, &capacity, sizeof(vm_rows));
+        e->row_capacity = (uint32_t)capacity;
+    }
     vm_rows *r = &e->c->rows[e->c->nrows];
     memcpy(r->step, v->step, sizeof r->step);
     return e->c->nrows++;
@@ -168,6 +179,11 @@ static void place_special(vm_emitter *e, vm_value *v, uint64_t which) {
 static void place_alloc(vm_emitter *e, vm_value *v, const ir_inst *in) {
     bool local = in->results[0].type == IR_PTR_LOCAL;
     size_t *bytes = local ? &e->c->local_bytes : &e->c->shared_bytes;
+    if (in->imm > MOST_OWN_BYTES || *bytes > MOST_OWN_BYTES - in->imm) {
+        e->status = status_fail(SIMT_ERR_UNSUPPORTED, "kernel %s: more than 1 GiB of %s memory",
+                                e->p->f->name, local ? "local" : "shared");
+        return;
+    }
     v->entry = vm_new_cell(e);
     /* 0 bytes of shared memory: where the launch's dynamic shared memory starts (set at the end) */
     uint32_t offset = !local && in->imm == 0 ? UINT32_MAX : (uint32_t)*bytes;

@@ -76,9 +76,9 @@ typedef struct vm_fault {
     uint32_t number;
     source_pos pos;
     uint32_t nvalues;
-    uint32_t value[4];
-    int64_t stride[4];
-    bool vector[4];
+    uint32_t value[CODE_FAULT_VALUES];
+    int64_t stride[CODE_FAULT_VALUES];
+    bool vector[CODE_FAULT_VALUES];
 } vm_fault;
 
 /* a < b and kin between linear values, decided without looking at each lane where possible. A condition

@@ -121,6 +121,8 @@ bool py_array_attribute(py_ctx *c, const py_node *at, const py_val *of, const ch
 
 /* ---- new arrays ---- */
 
+enum { MOST_BYTES = 1 << 30 }; /* of one kind of memory */
+
 static bool constant_shape(py_ctx *c, const py_node *at, const py_val *shape, ir_type space,
                            int64_t *out, int *ndim) {
     bool tuple = shape->type->kind == TY_TUPLE;
@@ -177,7 +179,7 @@ bool py_array_alloc(py_ctx *c, const py_node *at, const py_val *shape, const py_
     int ndim = 0;
     if (!constant_shape(c, at, shape, space, sizes, &ndim)) return false;
     for (int i = 0; i < ndim; i++)
-        if (__builtin_mul_overflow(count, sizes[i], &count) || count > (1ll << 30))
+        if (__builtin_mul_overflow(count, sizes[i], &count) || count > MOST_BYTES)
             return py_fail(c, at, "the array is too large: at most 1 GiB of %s memory",
                            space == IR_PTR_SHARED ? "shared" : "local");
     const py_type *t = py_type_array(c, type->type, type->record, ndim, 'C', space, false);
@@ -191,12 +193,15 @@ bool py_array_alloc(py_ctx *c, const py_node *at, const py_val *shape, const py_
         *out = py_array_val(c, t, ptr, &n, &stride, o);
         return true;
     }
-    if (count * item > (1ll << 30))
+    if (count * item > MOST_BYTES)
         return py_fail(c, at, "the array is too large: %lld bytes of %s memory",
                        (long long)(count * item), space == IR_PTR_SHARED ? "shared" : "local");
     size_t bytes = (size_t)(count * item > 0 ? count * item : 1);
     if (alignment > 16) bytes += (size_t)alignment - 16; /* what ALLOC gives is 16-aligned */
     size_t *total = space == IR_PTR_SHARED ? &c->static_shared : &c->local;
+    if (c->emit && *total + bytes > MOST_BYTES)
+        return py_fail(c, at, "the kernel's arrays are too large: more than 1 GiB of %s memory",
+                       space == IR_PTR_SHARED ? "shared" : "local");
     if (c->emit) *total += (bytes + 15) & ~(size_t)15;
     ir_value *ptr = c->emit ? ir_alloc(&c->b, space, bytes) : NULL;
     *out = static_array(c, t, ptr, sizes, space == IR_PTR_SHARED ? "shared array" : "local array");

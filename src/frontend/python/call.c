@@ -22,13 +22,13 @@ bool py_call_arguments(py_ctx *c, const py_node *n, py_call *x, bool or_none) {
 }
 
 bool py_bind_arguments(py_ctx *c, const py_node *at, const py_function *fn, const py_call *x,
-                       py_val *bound, uint32_t *count) {
+                       py_val **to, uint32_t *count) {
     const py_node *a = fn->tree->a;
     uint32_t n = a->list.count + a->list2.count;
+    py_val *bound = *to = PY_NEW(c, py_val, n + 1);
+    bool *given = PY_NEW(c, bool, n + 1);
     if (a->b != NULL || a->list3.count > 0)
         return py_fail(c, at, "%s: keyword-only parameters and ** are not possible", fn->name);
-    bool given[64] = {0};
-    if (n >= 64) return py_fail(c, at, "%s: more than 63 parameters", fn->name);
     if (x->nargs > n && a->a == NULL)
         return py_fail(c, at, "%s takes %u arguments, %u given", fn->name, n, x->nargs);
     for (uint32_t i = 0; i < n && i < x->nargs; i++) {
@@ -63,11 +63,11 @@ bool py_bind_arguments(py_ctx *c, const py_node *at, const py_function *fn, cons
 static bool call_function(py_ctx *c, const py_node *n, const py_entity *e, py_call *x,
                           py_val *out) {
     const py_function *fn;
-    py_val bound[65];
+    py_val *bound;
     uint32_t count = 0;
     simt_status status = c->host->function(c->host->context, e, &fn);
     if (status != SIMT_OK) return py_pass_failure(c, n, status);
-    if (!py_bind_arguments(c, n, fn, x, bound, &count)) return false;
+    if (!py_bind_arguments(c, n, fn, x, &bound, &count)) return false;
     if (fn->ndeclared == 0) return py_call_function(c, n, fn, bound, count, out);
     return py_call_declared(c, n, fn, bound, count, x->nargs + x->nkeywords, out);
 }
@@ -76,13 +76,13 @@ static bool call_function(py_ctx *c, const py_node *n, const py_entity *e, py_ca
 static bool call_overload(py_ctx *c, const py_node *n, const py_entity *e, py_call *x,
                           py_val *out) {
     const py_function *stub, *fn;
-    py_val bound[65];
+    py_val *bound;
     uint32_t count = 0;
     py_bytes signature = {0};
     py_entity *chosen = PY_NEW(c, py_entity, 1);
     simt_status status = c->host->function(c->host->context, e, &stub);
     if (status != SIMT_OK) return py_pass_failure(c, n, status);
-    if (!py_bind_arguments(c, n, stub, x, bound, &count)) return false;
+    if (!py_bind_arguments(c, n, stub, x, &bound, &count)) return false;
     for (uint32_t i = 0; i < count; i++)
         if (!py_write_signature(c, n, bound[i].type, &signature)) return false;
     status = c->host->overload(c->host->context, e, signature.bytes, signature.count, chosen);

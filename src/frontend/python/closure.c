@@ -127,12 +127,12 @@ static bool captured_value(py_ctx *c, const py_node *at, const py_frame *from, c
 bool py_call_closure(py_ctx *c, const py_node *at, const py_entity *e, py_call *x, py_val *out) {
     const py_closure *f = e->handle;
     const py_frame *from = enclosing(c, f);
-    py_val bound[65];
+    py_val *bound;
     uint32_t n = 0;
     if (from == NULL)
         return py_fail(c, at, "%s is called where %s, which encloses it, has ended", f->own.name,
                        f->owner->name);
-    if (!py_bind_arguments(c, at, &f->own, x, bound, &n)) return false;
+    if (!py_bind_arguments(c, at, &f->own, x, &bound, &n)) return false;
     py_val *args = PY_NEW(c, py_val, n + f->ncaptured + 1);
     memcpy(args, bound, n * sizeof *bound);
     for (uint32_t i = 0; i < f->ncaptured; i++)

@@ -241,7 +241,7 @@ bool py_call_function(py_ctx *c, const py_node *at, const py_function *fn, py_va
     if (is_recursion(c, fn, args, nargs, &depth))
         return py_fail(c, at, "%s calls itself: recursion is not possible in a kernel; use a loop",
                        fn->name);
-    if (depth > MOST_CALLS) return py_fail(c, at, "calls are nested too deeply");
+    if (depth > MOST_CALLS) return py_fail(c, at, "calls are nested more than %d deep", MOST_CALLS);
     py_frame *outer = c->frame, *f = find_frame(c, fn, args, nargs);
     bool dead = c->dead;
     if (f == NULL) f = new_frame(c, fn, args, nargs);
@@ -249,7 +249,9 @@ bool py_call_function(py_ctx *c, const py_node *at, const py_function *fn, py_va
     f->called_at = at;
     if (c->emit) {
         f->call = ir_func_add_call(c->f, fn->name, fn->file, py_pos(c, at));
-        if (f->call == 0) return py_fail(c, at, "functions are called in too many places");
+        if (f->call == 0)
+            return py_fail(c, at, "more than %d calls of functions in one kernel",
+                           SOURCE_MOST_CALLS);
     }
     c->frame = f;
     bool ok = (f->typed || type_frame(c, args)) && (!c->emit || walk_function(c, args));

@@ -5,7 +5,9 @@
  */
 #include "frontend/python/work.h"
 
-enum { MOST_ROUNDS = 40 };
+enum {
+    MOST_ROUNDS = 40
+}; /* of a loop, until its variables' types settle; and one more for each variable */
 
 /* ---- if ---- */
 
@@ -57,7 +59,7 @@ static bool walk_rounds(py_ctx *c, loop_work *w) {
     const py_node *unknown = c->unknown;
     const py_type **types = PY_NEW(c, const py_type *, head->nvars + 1);
     uint32_t cursor = c->frame->cursor;
-    for (int round = 0; round < MOST_ROUNDS; round++) {
+    for (uint32_t round = 0; round < MOST_ROUNDS + head->nvars; round++) {
         py_begin_round(c, head, types);
         if (!w->round(c, w) || !py_arrive(c, head)) return false;
         if (c->emit || py_is_settled(head, types, c->unknown != unknown)) return true;

@@ -331,7 +331,7 @@ bool py_expr_or_none(py_ctx *c, const py_node *n, py_val *out) {
     source_pos pos = c->b.pos;
     if (++c->depth > MOST_DEPTH) {
         c->depth--;
-        return py_fail(c, n, "the expression is nested too deeply");
+        return py_fail(c, n, "the expression is nested more than %d deep", MOST_DEPTH);
     }
     if (c->emit) c->b.pos = py_pos(c, n);
     bool ok = dispatch(c, n, out);

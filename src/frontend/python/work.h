@@ -392,7 +392,7 @@ bool py_call_library(py_ctx *c, const char *name, py_call *x, py_val *out, bool 
 
 /* Arguments by position, keyword and default, in the order of the parameters; *args: a tuple. */
 bool py_bind_arguments(py_ctx *c, const py_node *at, const py_function *fn, const py_call *x,
-                       py_val *bound, uint32_t *count);
+                       py_val **bound, uint32_t *count);
 
 /* ---- closure.c ---- */
 typedef struct py_closure py_closure;
