@@ -24,6 +24,7 @@ typedef struct copier {
     const char *class; /* whose private names these are, or NULL */
     arena *mem;
     int depth;
+    bool ascii; /* the text has one byte a character */
 } copier;
 
 static bool add_class(PyObject *module, const char *name, long number) {
@@ -85,8 +86,9 @@ static PyObject *field(PyObject *dict, PyObject *name) {
 /* ---- positions ---- */
 
 /* The column in characters, from 1, of a byte offset in a line of the text. */
-static uint32_t character_column(const kernel_text *t, long line, long offset) {
-    if (line < 1 || line > t->nlines) return (uint32_t)offset + 1;
+static uint32_t character_column(const copier *c, long line, long offset) {
+    const kernel_text *t = c->text;
+    if (c->ascii || line < 1 || line > t->nlines) return (uint32_t)offset + 1;
     const char *p = t->lines[line - 1], *limit = t->text + t->bytes;
     uint32_t column = 1;
     for (long i = 0; i < offset && p + i < limit; i++)
@@ -103,9 +105,9 @@ static bool copy_position(copier *c, PyObject *fields, py_node *node) {
         if (values[i] == -1 && PyErr_Occurred()) return false;
     }
     node->line = (uint32_t)(values[0] + c->text->shift);
-    node->column = character_column(c->text, values[0], values[1]);
+    node->column = character_column(c, values[0], values[1]);
     node->end_line = (uint32_t)(values[2] + c->text->shift);
-    node->end_column = character_column(c->text, values[2], values[3]);
+    node->end_column = character_column(c, values[2], values[3]);
     return true;
 }
 
@@ -272,7 +274,8 @@ static bool copy_node(copier *c, PyObject *o, py_node **out) {
 py_node *kernel_tree_copy(PyObject *ast_node, const kernel_text *text, const char *class,
                           arena *mem) {
     if (!prepare()) return NULL;
-    copier c = {.text = text, .class = class, .mem = mem};
+    copier c = {.text = text, .class = class, .mem = mem, .ascii = true};
+    for (size_t i = 0; i < text->bytes; i++) c.ascii &= (unsigned char)text->text[i] < 0x80;
     py_node *root = NULL;
     return copy_node(&c, ast_node, &root) ? root : NULL;
 }

@@ -17,10 +17,16 @@ typedef __int128 wide; /* sums of bounds */
 typedef struct fact { /* a <= b + c; no value: 0 */
     const ir_value *a, *b;
     wide c;
+    uint32_t before_a, before_b; /* number + 1 of the fact before with this a, with this b */
 } fact;
 
 enum { FALLS = 1, RISES = 2 }; /* what a carried value was seen to do, beyond its initial value */
-enum { DEPTH = 6, FUEL = 300, ROUNDS = 8 };
+enum {
+    DEPTH = 6,
+    FUEL = 300,
+    ROUNDS = 8,
+    MOST_FACTS = 200 /* of one value that a step looks at */
+};
 
 typedef struct proving {
     arena *mem;
@@ -28,6 +34,8 @@ typedef struct proving {
     uint8_t *carried;       /* by id: FALLS, RISES */
     fact *facts;            /* of the place that is looked at */
     uint32_t nfacts, capacity;
+    uint32_t *last_a, *last_b; /* by id, that of 0 the last: the latest fact + 1 */
+    uint32_t zero;             /* the id that stands for 0 */
     int fuel;
     bool changed, decides;
 } proving;
@@ -42,6 +50,8 @@ typedef struct term { /* root + k; no root: 0 */
 static ir_range range_of(const proving *p, const ir_value *v) {
     return v == NULL ? (ir_range){0, 0} : p->ranges[v->id];
 }
+
+static uint32_t id_of(const proving *p, const ir_value *v) { return v == NULL ? p->zero : v->id; }
 
 static bool prove(proving *p, const ir_value *a, const ir_value *b, wide c, int depth);
 
@@ -117,11 +127,14 @@ static bool prove(proving *p, const ir_value *a, const ir_value *b, wide c, int 
     if (x.high - (wide)y.low <= c) return true;
     if (x.low - (wide)y.high > c || depth == 0 || --p->fuel < 0) return false;
     depth--;
-    for (uint32_t i = p->nfacts; i-- > 0;) {
-        const fact *f = &p->facts[i];
-        if (f->a == a && prove(p, f->b, b, c - f->c, depth)) return true;
-        if (a == NULL && f->b == b && prove(p, NULL, f->a, c - f->c, depth)) return true;
-    }
+    int left = MOST_FACTS;
+    for (uint32_t i = p->last_a[id_of(p, a)]; i > 0 && p->fuel >= 0 && left-- > 0;
+         i = p->facts[i - 1].before_a)
+        if (prove(p, p->facts[i - 1].b, b, c - p->facts[i - 1].c, depth)) return true;
+    left = a == NULL ? MOST_FACTS : 0;
+    for (uint32_t i = p->last_b[id_of(p, b)]; i > 0 && p->fuel >= 0 && left-- > 0;
+         i = p->facts[i - 1].before_b)
+        if (prove(p, NULL, p->facts[i - 1].a, c - p->facts[i - 1].c, depth)) return true;
     if (a != NULL && b != NULL && prove(p, NULL, b, c - x.high, depth)) return true;
     return prove_by(p, a, false, b, c, depth) || prove_by(p, b, true, a, c, depth);
 }
@@ -207,7 +220,18 @@ static void add_fact(proving *p, term a, term b, wide c) { /* a <= b + c */
         p->facts = grown;
         p->capacity = capacity;
     }
-    p->facts[p->nfacts++] = (fact){a.root, b.root, c};
+    uint32_t *last_a = &p->last_a[id_of(p, a.root)], *last_b = &p->last_b[id_of(p, b.root)];
+    p->facts[p->nfacts++] = (fact){a.root, b.root, c, *last_a, *last_b};
+    *last_a = *last_b = p->nfacts;
+}
+
+/* Those after the first `count` do not hold any more. */
+static void drop_facts(proving *p, uint32_t count) {
+    while (p->nfacts > count) {
+        const fact *f = &p->facts[--p->nfacts];
+        p->last_a[id_of(p, f->a)] = f->before_a;
+        p->last_b[id_of(p, f->b)] = f->before_b;
+    }
 }
 
 /* The condition holds, or does not, in what follows. */
@@ -284,7 +308,7 @@ static void visit_if(proving *p, ir_inst *in) {
         uint32_t before = p->nfacts;
         assume(p, condition, r == 0);
         visit(p, in->regions[r]);
-        p->nfacts = before;
+        drop_facts(p, before);
     }
     for (int r = 0; r < 2; r++)
         if (!goes_on(in->regions[r], in)) assume(p, condition, r == 1);
@@ -301,7 +325,7 @@ static void visit_loop(proving *p, ir_inst *in) {
         if (!(p->carried[v->id] & RISES)) add_fact(p, now, first, 0);
     }
     visit(p, body);
-    p->nfacts = before;
+    drop_facts(p, before);
 }
 
 static void visit_continue(proving *p, const ir_inst *in) {
@@ -333,7 +357,7 @@ static void visit(proving *p, ir_region *region) {
             if (p->decides) decide(p, in);
         }
     }
-    p->nfacts = before;
+    drop_facts(p, before);
 }
 
 void opt_bounds(ir_func *f, arena *mem) {
@@ -342,6 +366,9 @@ void opt_bounds(ir_func *f, arena *mem) {
     proving p = {.mem = mem,
                  .ranges = ir_find_ranges(f, NULL, false, mem),
                  .carried = ARENA_ARRAY(mem, uint8_t, f->next_id + 1),
+                 .last_a = ARENA_ARRAY(mem, uint32_t, f->next_id + 1),
+                 .last_b = ARENA_ARRAY(mem, uint32_t, f->next_id + 1),
+                 .zero = f->next_id,
                  .changed = true};
     bool any = false;
     for (const ir_inst *in = f->body.first; in != NULL; in = in->next)

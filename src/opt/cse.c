@@ -9,27 +9,32 @@
 
 #include <string.h>
 
-#define BUCKETS 1024
-
 typedef struct entry {
     ir_inst *inst;
     uint32_t next; /* index + 1 */
     uint32_t bucket;
+    bool dead; /* a load of what may have been written since */
 } entry;
 
 typedef struct table {
-    uint32_t heads[BUCKETS];
+    uint32_t *heads; /* as many as there are values, or more: a power of 2 */
+    unsigned bits;
     entry *entries;
     uint32_t count, capacity;
+    uint32_t *loads; /* entries of loads that are not dead, all of one region */
+    uint32_t nloads;
     arena *mem;
 } table;
 
-static uint64_t hash_inst(const ir_inst *inst) {
-    uint64_t h = (uint64_t)inst->op * 0x9e3779b97f4a7c15ull ^ inst->imm * 0xc2b2ae3d27d4eb4full ^
-                 inst->results->type;
-    for (unsigned i = 0; i < inst->nargs; i++)
-        h = (h ^ (uintptr_t)inst->args[i]) * 0x9fb21c651e98df25ull;
-    return h ^ h >> 29;
+static uint64_t mixed(uint64_t h) {
+    h *= 0x9fb21c651e98df25ull;
+    return h ^ h >> 32;
+}
+
+static uint32_t bucket_of(const table *t, const ir_inst *inst) {
+    uint64_t h = mixed((uint64_t)inst->op << 8 ^ inst->results->type) ^ inst->imm;
+    for (unsigned i = 0; i < inst->nargs; i++) h = mixed(h) ^ (uintptr_t)inst->args[i];
+    return (uint32_t)(mixed(h) * 0x9e3779b97f4a7c15ull >> (64 - t->bits));
 }
 
 static bool equal(const ir_inst *a, const ir_inst *b) {
@@ -41,12 +46,7 @@ static bool equal(const ir_inst *a, const ir_inst *b) {
     return true;
 }
 
-/* The equal instruction, or NULL after adding this one. */
-static ir_inst *find_or_add(table *t, ir_inst *inst) {
-    uint32_t bucket = (uint32_t)(hash_inst(inst) % BUCKETS);
-    for (uint32_t i = t->heads[bucket]; i; i = t->entries[i - 1].next)
-        if (t->entries[i - 1].inst && equal(t->entries[i - 1].inst, inst))
-            return t->entries[i - 1].inst;
+static void add_entry(table *t, ir_inst *inst, uint32_t bucket) {
     if (t->count == t->capacity) {
         uint32_t capacity = t->capacity ? t->capacity * 2 : 256;
         entry *grown = ARENA_ARRAY(t->mem, entry, capacity);
@@ -54,22 +54,41 @@ static ir_inst *find_or_add(table *t, ir_inst *inst) {
         t->entries = grown;
         t->capacity = capacity;
     }
-    t->entries[t->count] = (entry){inst, t->heads[bucket], bucket};
+    t->entries[t->count] = (entry){.inst = inst, .next = t->heads[bucket], .bucket = bucket};
     t->heads[bucket] = ++t->count;
+}
+
+/* The equal instruction, or NULL after adding this one. A dead entry of this region, whose entries begin
+ * at `start`, is taken over: there is one for each address. */
+static ir_inst *find_or_add(table *t, ir_inst *inst, uint32_t start) {
+    uint32_t bucket = bucket_of(t, inst), i = t->heads[bucket];
+    for (; i; i = t->entries[i - 1].next) {
+        entry *e = &t->entries[i - 1];
+        if (!equal(e->inst, inst)) continue;
+        if (!e->dead) return e->inst;
+        if (i > start) break;
+    }
+    if (i == 0) {
+        add_entry(t, inst, bucket);
+        i = t->count;
+    }
+    t->entries[i - 1].inst = inst;
+    t->entries[i - 1].dead = false;
+    if (inst->op == IR_LOAD) t->loads[t->nloads++] = i - 1;
     return NULL;
 }
 
 static void end_scope(table *t, uint32_t count) {
+    t->nloads = 0;
     while (t->count > count) {
         entry *e = &t->entries[--t->count];
         t->heads[e->bucket] = e->next;
     }
 }
 
-/* Loads recorded since `from` are no longer what is in memory. */
-static void forget_loads(table *t, uint32_t from) {
-    for (uint32_t i = from; i < t->count; i++)
-        if (t->entries[i].inst && t->entries[i].inst->op == IR_LOAD) t->entries[i].inst = NULL;
+/* What was loaded is no longer what is in memory. */
+static void forget_loads(table *t) {
+    while (t->nloads > 0) t->entries[t->loads[--t->nloads]].dead = true;
 }
 
 /* One order for the operands of commutative operations: the older value first, constants last. */
@@ -97,16 +116,16 @@ static void visit(table *t, ir_region *region) {
         bool plain_load = inst->op == IR_LOAD && IR_MEM_ORDER(inst->imm) == IR_PLAIN;
         if ((info->pure && inst->op != IR_ALLOC) || plain_load) {
             order_operands(inst);
-            ir_inst *same = find_or_add(t, inst);
+            ir_inst *same = find_or_add(t, inst, start);
             if (same && (same->parent == region || !is_compare(inst->op))) {
                 opt_forward(inst->results, same->results);
                 ir_inst_remove(inst);
             }
             continue;
         }
-        if (inst->regions[0]) forget_loads(t, start); /* a region starts without known loads */
+        if (inst->regions[0]) forget_loads(t); /* a region starts without known loads */
         for (int r = 0; r < 2 && inst->regions[r]; r++) visit(t, inst->regions[r]);
-        if (info->writes || info->reads || inst->regions[0]) forget_loads(t, start);
+        if (info->writes || info->reads || inst->regions[0]) forget_loads(t);
     }
     end_scope(t, start);
 }
@@ -114,8 +133,9 @@ static void visit(table *t, ir_region *region) {
 void opt_cse(ir_func *f, arena *mem) {
     opt_clear_notes(f);
     ir_func_renumber(f);
-    table t;
-    memset(&t, 0, sizeof t);
-    t.mem = mem;
+    table t = {.bits = 6, .mem = mem};
+    while (t.bits < 31 && 1u << t.bits < f->next_id) t.bits++;
+    t.heads = ARENA_ARRAY(mem, uint32_t, 1u << t.bits);
+    t.loads = ARENA_ARRAY(mem, uint32_t, f->next_id + 1);
     visit(&t, &f->body);
 }

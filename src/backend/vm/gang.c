@@ -23,6 +23,19 @@ static bool mark(bool *set, const ir_value *v, bool on) {
 
 static const vm_node *end_of(const vm_plan *p) { return p->nodes + p->nnodes; }
 
+/* The node that comes after all that stands in this construct. */
+static const vm_node *behind(const vm_plan *p, const vm_node *construct) {
+    const vm_node *low = construct + 1, *high = end_of(p);
+    while (low < high) {
+        const vm_node *mid = low + (high - low) / 2;
+        if (mid->at >= construct->end)
+            high = mid;
+        else
+            low = mid + 1;
+    }
+    return low;
+}
+
 /* ---- signals: atomics, and loads that are not plain ---- */
 
 static bool is_const_not_0(const ir_value *v) {
@@ -103,10 +116,10 @@ static bool only_reads(const vm_plan *p, const vm_node *loop) {
 /* Marks what conditions and addresses inside the loop are made from. */
 static void find_deciders(const gangs *s, const vm_node *loop) {
     const vm_plan *p = s->p;
-    for (uint32_t i = 0; i < p->nvalues; i++) s->decides[i] = false;
-    for (bool changed = true; changed;) {
+    const vm_node *end = behind(p, loop);
+    for (bool changed = true; changed;) { /* uses come after what they are made from */
         changed = false;
-        for (const vm_node *n = loop + 1; n < end_of(p) && n->at < loop->end; n++) {
+        for (const vm_node *n = end; --n > loop;) {
             const ir_inst *in = n->inst;
             bool use = in->op == IR_IF || in->op == IR_LOAD;
             for (unsigned k = 0; k < in->nresults && !ir_op_table[in->op].control; k++)
@@ -131,12 +144,15 @@ static bool changes_nothing(const gangs *s, const ir_inst *next) {
 
 static bool polls_plain_load(const gangs *s, const vm_node *loop) {
     if (!only_reads(s->p, loop)) return false;
+    const vm_node *end = behind(s->p, loop);
+    bool polls = false;
     find_deciders(s, loop);
-    for (const vm_node *n = loop + 1; n < end_of(s->p) && n->at < loop->end; n++)
-        if (n->inst->op == IR_CONTINUE && n->inst->label == loop->inst &&
-            changes_nothing(s, n->inst))
-            return true;
-    return false;
+    for (const vm_node *n = loop + 1; n < end; n++)
+        polls |= n->inst->op == IR_CONTINUE && n->inst->label == loop->inst &&
+                 changes_nothing(s, n->inst);
+    for (const vm_node *n = loop + 1; n < end; n++) /* for the next loop */
+        for (unsigned i = 0; i < n->inst->nargs; i++) s->decides[n->inst->args[i]->id] = false;
+    return polls;
 }
 
 static void find_spin_loops(const gangs *s) {
@@ -156,29 +172,36 @@ static void find_spin_loops(const gangs *s) {
 
 /* ---- barriers that threads may come to from both sides of an if ---- */
 
-static bool may_meet(const ir_inst *a, const ir_inst *b) {
-    if (ir_op_is_barrier(a->op)) return ir_op_is_barrier(b->op);
-    return a->op == IR_GRID_SYNC && b->op == IR_GRID_SYNC;
+/* How many barriers, and how many grid.sync, stand before each node, and before the end. */
+typedef struct waits {
+    uint32_t *barriers, *syncs;
+} waits;
+
+static waits count_waits(const vm_plan *p) {
+    waits w = {ARENA_ARRAY(p->mem, uint32_t, p->nnodes + 1),
+               ARENA_ARRAY(p->mem, uint32_t, p->nnodes + 1)};
+    for (uint32_t i = 0; i < p->nnodes; i++) {
+        w.barriers[i + 1] = w.barriers[i] + ir_op_is_barrier(p->nodes[i].inst->op);
+        w.syncs[i + 1] = w.syncs[i] + (p->nodes[i].inst->op == IR_GRID_SYNC);
+    }
+    return w;
 }
 
-static bool sides_meet(const vm_plan *p, const vm_node *branch) {
-    const vm_node *no = branch + 1;
-    while (no < end_of(p) && no->at < branch->end && vm_stands_in(no->inst, branch->inst)) {
-        const ir_inst *o = no->inst;
-        while (o->parent->owner != branch->inst) o = o->parent->owner;
-        if (o->parent == branch->inst->regions[1]) break;
-        no++;
-    }
-    for (const vm_node *a = branch + 1; a < no; a++) {
-        for (const vm_node *b = no; b < end_of(p) && b->at < branch->end; b++)
-            if (may_meet(a->inst, b->inst)) return true;
-    }
-    return false;
+static bool sides_meet(const vm_plan *p, const waits *w, const vm_node *branch) {
+    const ir_inst *second = branch->inst->regions[1]->first;
+    if (second == NULL) return false;
+    size_t yes = (size_t)(branch + 1 - p->nodes), no = (size_t)(vm_node_of(second) - p->nodes),
+           end = (size_t)(behind(p, branch) - p->nodes);
+    return (w->barriers[no] > w->barriers[yes] && w->barriers[end] > w->barriers[no]) ||
+           (w->syncs[no] > w->syncs[yes] && w->syncs[end] > w->syncs[no]);
 }
 
 static bool meets_from_both_sides(const vm_plan *p) {
+    const waits w = count_waits(p);
+    if (w.barriers[p->nnodes] + w.syncs[p->nnodes] < 2) return false;
     for (uint32_t i = 0; i < p->nnodes; i++)
-        if (p->nodes[i].inst->op == IR_IF && p->nodes[i].vector_if && sides_meet(p, &p->nodes[i]))
+        if (p->nodes[i].inst->op == IR_IF && p->nodes[i].vector_if &&
+            sides_meet(p, &w, &p->nodes[i]))
             return true;
     return false;
 }

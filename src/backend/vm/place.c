@@ -251,13 +251,43 @@ static vm_value *bitcast_root(vm_emitter *e, vm_value *v) {
     return v;
 }
 
-/* ---- slots: one pass over lifetimes, a free list per size ---- */
+/* ---- slots: one pass over lifetimes; those of one size that have ended are taken over, the oldest first ---- */
 
 typedef struct slot_want {
     uint32_t start, end;
     uint32_t *entry;
     uint8_t size;
 } slot_want;
+
+/* Numbers of wants, the least key first. */
+typedef struct slot_heap {
+    uint32_t *items, count;
+} slot_heap;
+
+/* By the end of life, or by age. */
+static uint32_t key_of(const slot_want *w, uint32_t item, bool by_end) {
+    return by_end ? w[item].end : item;
+}
+
+static void heap_push(slot_heap *h, const slot_want *w, uint32_t item, bool by_end) {
+    uint32_t at = h->count++, key = key_of(w, item, by_end);
+    for (; at > 0 && key_of(w, h->items[(at - 1) / 2], by_end) > key; at = (at - 1) / 2)
+        h->items[at] = h->items[(at - 1) / 2];
+    h->items[at] = item;
+}
+
+static uint32_t heap_pop(slot_heap *h, const slot_want *w, bool by_end) {
+    uint32_t top = h->items[0], last = h->items[--h->count], key = key_of(w, last, by_end), at = 0;
+    for (uint32_t child; (child = 2 * at + 1) < h->count; at = child) {
+        if (child + 1 < h->count &&
+            key_of(w, h->items[child + 1], by_end) < key_of(w, h->items[child], by_end))
+            child++;
+        if (key_of(w, h->items[child], by_end) >= key) break;
+        h->items[at] = h->items[child];
+    }
+    h->items[at] = last;
+    return top;
+}
 
 static int by_start(const void *a, const void *b) {
     uint32_t x = ((const slot_want *)a)->start, y = ((const slot_want *)b)->start;
@@ -272,6 +302,27 @@ static void want_slot(vm_emitter *e, slot_want *w, uint32_t *n, vm_value *v, uin
                             .entry = entry,
                             .size = vm_log2_bytes(v->value->type)};
     (void)e;
+}
+
+/* w: by start. */
+static void share_slots(vm_emitter *e, const slot_want *w, uint32_t n) {
+    enum { SIZES = 4 };
+    slot_heap used[SIZES], ended[SIZES];
+    for (int s = 0; s < SIZES; s++) {
+        used[s] = (slot_heap){.items = ARENA_ARRAY(e->p->mem, uint32_t, n + 1)};
+        ended[s] = (slot_heap){.items = ARENA_ARRAY(e->p->mem, uint32_t, n + 1)};
+    }
+    for (uint32_t i = 0; i < n && e->status == SIMT_OK; i++) {
+        slot_heap *u = &used[w[i].size], *free = &ended[w[i].size];
+        while (u->count > 0 && w[u->items[0]].end <= w[i].start)
+            heap_push(free, w, heap_pop(u, w, true), false);
+        if (free->count > 0)
+            *w[i].entry =
+                new_entry(e, VM_AT_SLOT, e->c->entries[*w[heap_pop(free, w, false)].entry].offset);
+        else
+            *w[i].entry = vm_new_slot(e, (size_t)1 << w[i].size);
+        heap_push(u, w, i, true);
+    }
 }
 
 static void assign_slots(vm_emitter *e) {
@@ -296,15 +347,7 @@ static void assign_slots(vm_emitter *e) {
                                         v);
     }
     qsort(w, n, sizeof *w, by_start);
-    for (uint32_t i = 0; i < n && e->status == SIMT_OK; i++) {
-        uint32_t k =
-            0; /* an earlier one of this size that has ended and was not taken over (end = MAX) */
-        while (k < i && !(w[k].size == w[i].size && w[k].end <= w[i].start)) k++;
-        size_t offset = k < i ? e->c->entries[*w[k].entry].offset : 0;
-        if (k < i) w[k].end = UINT32_MAX;
-        *w[i].entry =
-            k < i ? new_entry(e, VM_AT_SLOT, offset) : vm_new_slot(e, (size_t)1 << w[i].size);
-    }
+    share_slots(e, w, n);
     for (uint32_t i = 0; i < p->nvalues; i++)
         if (p->values[i].same != NULL)
             p->values[i].entry = vm_value_of(p, p->values[i].same)->entry;

@@ -90,9 +90,28 @@ void vm_plan_shapes(vm_plan *p) {
 /* ---- lifetimes ---- */
 
 static bool wrote_between(const vm_plan *p, uint32_t after, uint32_t before) {
-    for (uint32_t i = 0; i < p->nwrites; i++)
-        if (p->writes[i] > after && p->writes[i] < before) return true;
-    return false;
+    uint32_t low = 0, high = p->nwrites; /* the first write behind `after` */
+    while (low < high) {
+        uint32_t mid = low + (high - low) / 2;
+        if (p->writes[mid] > after)
+            high = mid;
+        else
+            low = mid + 1;
+    }
+    return low < p->nwrites && p->writes[low] < before;
+}
+
+/* The instruction at this position, or NULL (a construct ends there). */
+static const ir_inst *inst_at(const vm_plan *p, uint32_t at) {
+    uint32_t low = 0, high = p->nnodes;
+    while (low < high) {
+        uint32_t mid = low + (high - low) / 2;
+        if (p->nodes[mid].at >= at)
+            high = mid;
+        else
+            low = mid + 1;
+    }
+    return low < p->nnodes && p->nodes[low].at == at ? p->nodes[low].inst : NULL;
 }
 
 static bool is_contiguous(const vm_plan *p, const ir_inst *in) {
@@ -180,13 +199,9 @@ static void find_uses(vm_plan *p) {
 /* A write at the very end of a forwarded load's life is harmless when it is the contiguous store of the
  * value, or of what is computed from it at the store (exec.c looks at overlap). */
 static bool last_use_is_safe(const vm_plan *p, const vm_value *v) {
-    for (uint32_t i = 0; i < p->nnodes; i++) {
-        const ir_inst *in = p->nodes[i].inst;
-        if (p->nodes[i].at != v->last || !ir_op_table[in->op].writes || in->op == IR_FAULT)
-            continue;
-        return in->op == IR_STORE && is_contiguous(p, in) && IR_MEM_ORDER(in->imm) == IR_PLAIN;
-    }
-    return true;
+    const ir_inst *in = inst_at(p, v->last);
+    if (in == NULL || !ir_op_table[in->op].writes || in->op == IR_FAULT) return true;
+    return in->op == IR_STORE && is_contiguous(p, in) && IR_MEM_ORDER(in->imm) == IR_PLAIN;
 }
 
 static void find_forwarded(vm_plan *p) {
@@ -199,10 +214,18 @@ static void find_forwarded(vm_plan *p) {
     }
 }
 
-static bool uses_value(const ir_inst *in, const ir_value *v) {
-    for (unsigned i = 0; i < in->nargs; i++)
-        if (in->args[i] == v) return true;
-    return false;
+/* Where values are read last, and which are read by a bitcast, or in their own region by an aimed value,
+ * which is computed later than it stands. */
+static void find_reads(vm_plan *p) {
+    for (uint32_t i = 0; i < p->nnodes; i++) {
+        const ir_inst *in = p->nodes[i].inst;
+        bool aimed = in->nresults == 1 && vm_value_of(p, &in->results[0])->aimed;
+        for (unsigned k = 0; k < in->nargs; k++) {
+            vm_value *v = vm_value_of(p, in->args[k]);
+            v->read = p->nodes[i].at;
+            v->pinned |= in->op == IR_BITCAST || (aimed && in->args[k]->region == in->parent);
+        }
+    }
 }
 
 /* next: the only `continue` of its loop passes it for `carried`; nothing reads carried after next. */
@@ -215,17 +238,8 @@ static bool may_share(vm_plan *p, const ir_inst *cont, unsigned k) {
         return false;
     if (from->parent != cont->parent || from->parent->owner != cont->label) return false;
     if (vm_value_of(p, carried)->stride != VM_VARYING) return false;
-    for (const vm_node *n = vm_node_of(from) + 1;
-         n < p->nodes + p->nnodes && n->at < vm_node_of(cont->label)->end; n++)
-        if (uses_value(n->inst, carried)) return false;
-    for (uint32_t i = 0; i < p->nnodes; i++)
-        if (p->nodes[i].inst->op == IR_BITCAST && uses_value(p->nodes[i].inst, carried))
-            return false;
-    /* an aimed value is computed later than it stands */
-    for (const ir_inst *in = cont->label->regions[0]->first; in != NULL; in = in->next)
-        if (in->nresults == 1 && vm_value_of(p, &in->results[0])->aimed && uses_value(in, carried))
-            return false;
-    return true;
+    const vm_value *old = vm_value_of(p, carried);
+    return !old->pinned && old->read <= vm_node_of(from)->at;
 }
 
 /* A value that the first side of an `if` only passes on: computed where the result lives. The lanes of
@@ -270,6 +284,7 @@ void vm_plan_lifetimes(vm_plan *p) {
     find_aimed(p);
     find_uses(p);
     find_forwarded(p);
+    find_reads(p);
     find_shared(p);
     find_results(p);
 }

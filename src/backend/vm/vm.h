@@ -230,17 +230,18 @@ typedef struct vm_steps {
     int64_t x, y, z;
 } vm_steps;
 
-typedef struct vm_value { /* by value id */
-    int64_t stride;       /* of a scalar; VM_VARYING: a vector; VM_ROWS: steps count */
-    vm_steps steps;       /* along the axes of the block, */
-    uint32_t step[3];     /* and entries that hold them; 0: no step. Made in place_steps */
-    bool fixed_steps;     /* known now, not computed */
-    uint32_t first, last; /* positions of definition and last use */
-    uint32_t uses;
+typedef struct vm_value {   /* by value id */
+    int64_t stride;         /* of a scalar; VM_VARYING: a vector; VM_ROWS: steps count */
+    vm_steps steps;         /* along the axes of the block, */
+    uint32_t step[3];       /* and entries that hold them; 0: no step. Made in place_steps */
+    bool fixed_steps;       /* known now, not computed */
+    uint32_t first, last;   /* positions of definition and last use */
+    uint32_t uses, read;    /* read: the last position at which it stands as an operand */
     uint32_t next_cell;     /* cell of a carried scalar for the next round */
     uint32_t entry, vector; /* entries: as it is; as vector when it is a scalar (0: not needed) */
     bool decides;     /* a condition that is only looked at by ifs, linear compare by compare */
     bool early, made; /* its vector: is wanted in a loop inside; is ready */
+    bool pinned;      /* by a bitcast or an aimed value, which read it later (plan.c) */
     bool needs_vector, forward, aimed; /* aimed: computed by the store that uses it */
     ir_value *same;                    /* lives in the slot of this carried value, or result */
     const ir_value *value;

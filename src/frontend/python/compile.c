@@ -68,17 +68,33 @@ uint32_t py_add_fault(py_ctx *c, const py_node *at, const py_fault *fault) {
 
 /* ---- variables ---- */
 
+static uint64_t mixed(uint64_t hash, uint64_t more) {
+    hash = (hash ^ more) * 0x9fb21c651e98df25ull;
+    return hash ^ hash >> 32;
+}
+
+/* Where the number of a variable stands, or would stand. */
+static uint32_t *place_of(const py_frame *f, const char *name) {
+    uint64_t hash = 0;
+    for (const char *s = name; *s != 0; s++) hash = hash * 31 + (unsigned char)*s;
+    uint32_t at = (uint32_t)mixed(hash, 0);
+    for (;; at++) {
+        uint32_t *place = &f->places[at & (f->nplaces - 1)];
+        if (*place == 0 || strcmp(f->vars[*place - 1].name, name) == 0) return place;
+    }
+}
+
 py_var *py_find_var(py_frame *f, const char *name) {
-    for (uint32_t i = 0; i < f->nvars; i++)
-        if (strcmp(f->vars[i].name, name) == 0) return &f->vars[i];
-    return NULL;
+    uint32_t place = *place_of(f, name);
+    return place > 0 ? &f->vars[place - 1] : NULL;
 }
 
 py_var *py_get_var(py_ctx *c, const char *name) {
-    py_var *v = py_find_var(c->frame, name);
-    if (v != NULL) return v;
+    uint32_t *place = place_of(c->frame, name);
+    if (*place > 0) return &c->frame->vars[*place - 1];
     /* frames are made with room for every name of their function (count_names) */
-    v = &c->frame->vars[c->frame->nvars++];
+    py_var *v = &c->frame->vars[c->frame->nvars++];
+    *place = c->frame->nvars;
     *v = (py_var){.name = name, .val = {.type = &py_type_unknown}};
     return v;
 }
@@ -102,13 +118,26 @@ const py_node *py_parameter(const py_function *fn, uint32_t i) {
     return a->a; /* *args */
 }
 
+/* Of what makes a frame, the constants that are numbers. */
+static uint64_t hash_of(const py_function *fn, const py_val *args, uint32_t nargs) {
+    uint64_t hash = mixed((uintptr_t)fn, nargs);
+    for (uint32_t i = 0; i < nargs; i++)
+        if (args[i].is_const && args[i].value.kind == PY_VALUE_INT)
+            hash = mixed(hash, (uint64_t)args[i].value.integer);
+    return hash;
+}
+
 static py_frame *new_frame(py_ctx *c, const py_function *fn, const py_val *args, uint32_t nargs) {
     py_frame *f = PY_NEW(c, py_frame, 1);
-    *f = (py_frame){.fn = fn, .nargs = nargs, .next = c->frames};
-    c->frames = f;
+    py_frame **list = &c->frames[hash_of(fn, args, nargs) % PY_FRAME_LISTS];
+    *f = (py_frame){.fn = fn, .nargs = nargs, .next = *list, .nplaces = 8};
+    *list = f;
     f->arguments = PY_NEW(c, py_val, nargs + 1);
     memcpy(f->arguments, args, sizeof *args * nargs);
-    f->vars = PY_NEW(c, py_var, count_names(fn->tree) + 1);
+    uint32_t names = count_names(fn->tree) + 1;
+    while (f->nplaces < 2 * names) f->nplaces *= 2;
+    f->places = PY_NEW(c, uint32_t, f->nplaces);
+    f->vars = PY_NEW(c, py_var, names);
     /* Parameters first; then all that is assigned anywhere is local, as in Python. */
     py_frame *outer = c->frame;
     c->frame = f;
@@ -154,7 +183,7 @@ static bool has_arguments(const py_frame *f, const py_function *fn, const py_val
 }
 
 static py_frame *find_frame(py_ctx *c, const py_function *fn, const py_val *args, uint32_t nargs) {
-    py_frame *f = c->frames;
+    py_frame *f = c->frames[hash_of(fn, args, nargs) % PY_FRAME_LISTS];
     while (f != NULL && !has_arguments(f, fn, args, nargs)) f = f->next;
     return f;
 }

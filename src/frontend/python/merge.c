@@ -16,6 +16,7 @@
 
 typedef struct name_list {
     py_ctx *c;
+    uint32_t scan; /* its number */
     py_var **vars;
     uint32_t n;
     const char **out; /* instead: names, of which the assigned ones go */
@@ -23,8 +24,8 @@ typedef struct name_list {
 } name_list;
 
 static void add_var(name_list *l, py_var *v) {
-    for (uint32_t i = 0; i < l->n; i++)
-        if (l->vars[i] == v) return;
+    if (v->scan == l->scan) return;
+    v->scan = l->scan;
     l->vars = py_grow(l->c, l->vars, l->n, sizeof *l->vars);
     l->vars[l->n++] = v;
 }
@@ -68,7 +69,7 @@ static void scan_all(name_list *l, const py_list *statements) {
 }
 
 py_var **py_assigned(py_ctx *c, const py_list *statements, uint32_t *n) {
-    name_list l = {.c = c};
+    name_list l = {.c = c, .scan = ++c->scans};
     scan_all(&l, statements);
     *n = l.n;
     return l.vars;
@@ -100,7 +101,7 @@ py_merge *py_merge_new(py_ctx *c, const py_node *at, py_var *var, bool assigns) 
     py_merge *m = next_merge(c, at);
     if (m->vals == NULL) { /* else known from an earlier walk */
         py_list one = {(py_node *[]){(py_node *)at}, assigns ? 1 : 0};
-        name_list l = {.c = c};
+        name_list l = {.c = c, .scan = ++c->scans};
         if (var != NULL) add_var(&l, var);
         scan_all(&l, &one);
         m->vars = l.vars;

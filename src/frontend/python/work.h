@@ -82,6 +82,7 @@ typedef struct py_var {
     const char *name;
     py_val val; /* the current value; of type UNKNOWN where none was assigned on the way */
     const py_type *guess; /* typing: what was taken for its type where it had none (merge.c) */
+    uint32_t scan;        /* the last search for assigned variables that found it (merge.c) */
 } py_var;
 
 /* Where ways through the code meet (merge.c). */
@@ -105,7 +106,7 @@ struct py_loop {
 /* One function with its argument types: variables and result type. */
 typedef struct py_frame py_frame;
 struct py_frame {
-    py_frame *next; /* all frames of the compilation */
+    py_frame *next; /* among those of the compilation with this hash */
     py_frame *caller;
     const py_node *called_at; /* in the caller */
     uint16_t call;            /* while emitting: number of this call in the IR function */
@@ -114,6 +115,7 @@ struct py_frame {
     uint32_t nargs;
     py_var *vars;
     uint32_t nvars;
+    uint32_t *places, nplaces; /* of variables by name: number + 1; a power of 2 (compile.c) */
     py_var result;
     py_merge *ret;
     py_merge **merges; /* in the order of the walk, which is at `cursor` */
@@ -123,12 +125,14 @@ struct py_frame {
     struct py_known *known; /* what free names mean */
 };
 
+enum { PY_FRAME_LISTS = 256 };
 typedef struct py_ctx {
     const py_host *host;
     const py_options *options;
     py_kernel *kernel;
     arena *mem;
-    py_frame *frame, *frames;
+    py_frame *frame, *frames[PY_FRAME_LISTS];
+    uint32_t scans; /* searches for assigned variables so far */
     struct py_closure *closures;
     ir_func *f;
     ir_builder b;

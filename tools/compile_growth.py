@@ -1,0 +1,196 @@
+"""How the time to compile grows with a kernel's size, for kernels of each shape.
+
+usage: PYTHONPATH=python python tools/compile_growth.py [--only NAME] [--sizes 1000,10000,50000]
+
+Prints the processor seconds at each size and the exponent of growth between the last two: 1 is
+linear, 2 the square. Sizes count operations. What this prints is for people; tests compile such
+kernels too (tests/python/test_compile_growth.py), without looking at a clock.
+"""
+
+import argparse
+import linecache
+import math
+import time
+
+import numpy as np
+from simt.numba import cuda
+
+
+def straight(n):
+    """A chain of sums and products of a few variables."""
+    yield "x = a[i]"
+    yield "y = x + 1"
+    for k in range(n // 2):
+        yield f"{'xy'[k % 2]} = x * {k % 7 + 2} + y"
+    yield "o[i] = x + y"
+
+
+def constants(n):
+    """As many different float constants as operations."""
+    yield "x = a[i]"
+    for k in range(n):
+        yield f"x = x + {k + 0.5}"
+    yield "o[i] = x"
+
+
+def live(n):
+    """Variables that all live at once."""
+    for k in range(n // 2):
+        yield f"v{k} = a[i] * {k + 1}"
+    yield "x = 0.0"
+    for k in range(n // 2):
+        yield f"x = x + v{k}"
+    yield "o[i] = x"
+
+
+def loads(n):
+    """Loads and stores of many elements."""
+    for k in range(n // 8):
+        yield f"o[i + {k}] = a[i + {k}] + a[i + {k + 1}]"
+
+
+def nests(n):
+    """Nests of ten loops and ifs, one after the other."""
+    yield "x = a[i]"
+    for k in range(n // 20):
+        for d in range(10):
+            yield "    " * d + (f"for k{d} in range({d % 3 + 1}):" if d % 2 else f"if x > {d + k}:")
+        yield "    " * 10 + "x = x + 1.5"
+    yield "o[i] = x"
+
+
+def ifs(n):
+    """Ifs in a row."""
+    yield "x = a[i]"
+    yield "y = 0.0"
+    for k in range(n // 3):
+        yield f"if x > {k % 100}:"
+        yield f"    y = y * x + {k}"
+    yield "o[i] = y"
+
+
+def guards(n):
+    """Early returns in a row."""
+    for k in range(n // 3):
+        yield f"if i == {k + 1000}:"
+        yield "    return"
+    yield "o[i] = a[i]"
+
+
+def variables(n):
+    """As many variables as ifs."""
+    for k in range(n // 6):
+        yield f"v{k} = a[i]"
+    for k in range(n // 6):
+        yield f"if a[i] > {k % 100}:"
+        yield f"    v{k} = v{k} + {k}"
+    yield "x = 0.0"
+    for k in range(n // 6):
+        yield f"x += v{k}"
+    yield "o[i] = x"
+
+
+def loops(n):
+    """Loops in a row."""
+    yield "x = a[i]"
+    for k in range(n // 6):
+        yield f"for k in range({k % 5}):"
+        yield "    x = x * 1.5 + k"
+    yield "o[i] = x"
+
+
+def sums(n):
+    """Loops that only read, in a row."""
+    yield "x = 0.0"
+    for k in range(n // 12):
+        yield f"for k in range(i, {k % 50}):"
+        yield "    x += a[k]"
+    yield "o[i] = x"
+
+
+def body(n):
+    """One loop with a long body."""
+    yield "x = a[i]"
+    yield "for k in range(i + 3):"
+    for k in range(n):
+        yield f"    x = x + {k % 9 + 0.5}"
+    yield "o[i] = x"
+
+
+def calls(n):
+    """Calls of device functions."""
+    yield "x = a[i]"
+    for k in range(n // 5):
+        yield f"x = f{k % 3}(x, {k % 50})"
+    yield "o[i] = x"
+
+
+def chains(n):
+    """Long expressions."""
+    yield "x = a[i]"
+    for _ in range(n // 100):
+        yield "x = " + " + ".join(f"x * {j + 2}" for j in range(50))
+    yield "o[i] = x"
+
+
+def wide(n):
+    """Statements of one line."""
+    yield "x = a[i]"
+    yield "; ".join(f"x = x + {k % 7 + 0.5}" for k in range(n))
+    yield "o[i] = x"
+
+
+FUNCTIONS = """
+@cuda.jit(device=True)
+def f0(x, k):
+    return x * k + 1
+@cuda.jit(device=True)
+def f1(x, k):
+    if x > k:
+        return x - k
+    return x
+@cuda.jit(device=True)
+def f2(x, k):
+    return f0(x, k) + f1(x, k)
+"""
+SHAPES = (straight, constants, live, loads, nests, ifs, guards, variables, loops, sums, body, calls)
+SHAPES = {shape.__name__: shape for shape in (*SHAPES, chains, wide)}
+
+
+def kernel_of(shape, n):
+    """The kernel of a shape with about n operations."""
+    lines = ["@cuda.jit", "def kernel(o, a):", "    i = cuda.grid(1)"]
+    lines += ["    " + line for line in SHAPES[shape](n)]
+    source = FUNCTIONS + "\n".join(lines) + "\n"
+    name = f"<{shape} {n}>"
+    linecache.cache[name] = (len(source), None, source.splitlines(True), name)
+    space = {"cuda": cuda, "__name__": "growth"}
+    exec(compile(source, name, "exec"), space)
+    return space["kernel"]
+
+
+def seconds(shape, n):
+    """Processor seconds to compile a kernel and run it once."""
+    kernel, out = kernel_of(shape, n), np.zeros(n + 10)
+    a = np.ones(n + 10)
+    start = time.process_time()
+    kernel[1, 8](out, a)
+    return time.process_time() - start
+
+
+def main():
+    """Prints the table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--only", help="shapes, with commas between them")
+    parser.add_argument("--sizes", default="1000,10000,50000")
+    options = parser.parse_args()
+    sizes = [int(n) for n in options.sizes.split(",")]
+    print(f"{'shape':12}" + "".join(f"{n:>10}" for n in sizes) + "  exponent")
+    for shape in options.only.split(",") if options.only else SHAPES:
+        times = [max(seconds(shape, n), 1e-4) for n in sizes]
+        growth = math.log(times[-1] / times[-2]) / math.log(sizes[-1] / sizes[-2])
+        print(f"{shape:12}" + "".join(f"{t:10.3f}" for t in times) + f"{growth:10.2f}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
