@@ -321,8 +321,9 @@ static void set_filled(const graph_plan *plan, const graph_step *step) {
 static simt_status run_steps(const graph_plan *plan) {
     simt_status first = SIMT_OK;
     unsigned forks = array_ctx.forks;
-    for (run.step = 0; run.step < plan->nsteps; run.step++) {
-        const graph_step *step = &plan->steps[run.step];
+    for (uint32_t i = 0; i < plan->nsteps; i++) {
+        const graph_step *step = &plan->steps[i];
+        run.step = i;
         uint8_t mark = first != SIMT_OK ? step_bad(plan, step) : 0;
         if (!mark) {
             simt_status status = allocate(plan, step);

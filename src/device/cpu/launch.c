@@ -461,6 +461,7 @@ static simt_status run_job(pool *p, launch_job *j) {
 static simt_status ask_before(const code *c) {
     static _Atomic uint64_t last;
     uint64_t now = clock_ns(), asked = atomic_load_explicit(&last, memory_order_relaxed);
+    if (now - asked < ASK_NS) return SIMT_OK;
     bool stop = cpu_interrupted(&asked, now);
     atomic_store_explicit(&last, asked, memory_order_relaxed);
     if (!stop) return SIMT_OK;
