@@ -7,6 +7,10 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#ifdef __linux__
+#include <sys/syscall.h>
+#endif
 #include <unistd.h>
 
 #include "device/device.h"
@@ -247,7 +251,26 @@ static void find_package_folder(void) {
     PyErr_Clear();
 }
 
+/* A stack that grows where no address space is left ends the process, so the main thread's has from the
+ * start what planning and compiling take. Only its last page is touched: it costs no memory. */
+enum { OUR_STACK = 1 << 20 };
+__attribute__((noinline, unused)) static void touch_stack(void) {
+    volatile char room[OUR_STACK];
+    room[0] = 0;
+    (void)room[0];
+}
+
+static void grow_stack(void) {
+#ifdef __linux__
+    struct rlimit limit;
+    bool is_main = getpid() == (pid_t)syscall(SYS_gettid);
+    if (is_main && getrlimit(RLIMIT_STACK, &limit) == 0 && limit.rlim_cur >= 4 * OUR_STACK)
+        touch_stack();
+#endif
+}
+
 void binding_install_hooks(void) {
+    grow_stack();
     find_package_folder();
     array_set_gil_hooks(gil_drop, gil_take);
     array_set_position_hook(position);

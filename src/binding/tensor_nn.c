@@ -330,7 +330,9 @@ SECTION_FUNCTION(sgd_step, sgd_step_body)
 
 /* Counts a state's "step" up, a float, by `more`. */
 static bool count_step(PyObject *state, double more, double *step) {
-    PyObject *old = PyDict_GetItemString(state, "step"); /* borrowed */
+    static PyObject *name;
+    if (!name && !(name = PyUnicode_InternFromString("step"))) return false;
+    PyObject *old = PyDict_GetItemWithError(state, name); /* borrowed */
     PyObject *number = old ? PyNumber_Float(old) : NULL;
     if (!number) {
         if (!PyErr_Occurred()) PyErr_SetString(PyExc_KeyError, "step");
@@ -339,7 +341,7 @@ static bool count_step(PyObject *state, double more, double *step) {
     *step = PyFloat_AS_DOUBLE(number) + more;
     Py_DECREF(number);
     PyObject *counted = PyFloat_FromDouble(*step);
-    bool ok = counted && PyDict_SetItemString(state, "step", counted) == 0;
+    bool ok = counted && PyDict_SetItem(state, name, counted) == 0;
     Py_XDECREF(counted);
     return ok;
 }
@@ -362,7 +364,7 @@ static PyObject *adam_step_body(PyObject *module, PyObject *args) {
     bool ok = lists_read(objects, 5, false, &l) && (counts = take_states(states, l.n));
     double *numbers = ok ? PyMem_Calloc((size_t)l.n + 1, sizeof *numbers) : NULL;
     Py_ssize_t counted = 0;
-    ok = ok && numbers;
+    if (ok && !numbers) ok = (PyErr_NoMemory(), false);
     while (ok && counted < l.n) {
         ok = count_step(PyTuple_GET_ITEM(counts, counted), 1, &numbers[counted]);
         counted += ok;

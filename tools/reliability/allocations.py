@@ -142,7 +142,8 @@ def run(options):
     for name in names():
         if not any(part in name for part in options.only.split(",")):
             continue
-        kinds = [("heap", options.every), ("python", options.python)]
+        python = 0 if name == "kernel_vectorize" else options.python  # it compiles Python
+        kinds = [("heap", options.every), ("python", python)]
         for kind, step in kinds:
             if step <= 0:
                 continue

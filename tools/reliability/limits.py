@@ -26,7 +26,10 @@ def kernel(q, lines):
     name = f"<k{q}>"
     linecache.cache[name] = (len(text), None, text.splitlines(True), name)
     space = {}
-    exec(compile(text, name, "exec"), space)
+    try:
+        exec(compile(text, name, "exec"), space)
+    except SystemError:  # CPython's own
+        raise MemoryError from None
     return cuda.jit(space["k"])
 
 
