@@ -170,6 +170,8 @@ typedef struct binding_interface {
 } binding_interface;
 int binding_interface_get(PyObject *o, const char *name, PyObject **dict); /* tri-state */
 bool binding_interface_parse(PyObject *dict, binding_interface *i);
+/* False: o has an __array_interface__ that is wrong, which NumPy would believe. */
+bool binding_interface_check(PyObject *o);
 /* A new array of whatever has memory of its own (buffer, interface, DLPack); tri-state. */
 int binding_copy_memory(PyObject *o, bool has_dtype, dtype dt, array **out);
 /* Shares the memory of an object with the buffer protocol or __array_interface__ (writable if it is);

@@ -177,7 +177,24 @@ static bool shape_item(PyObject *o, const char *what, Py_ssize_t at, int64_t *ou
     return false;
 }
 
+/* A list or tuple of plain integers, whose reading runs no code: the common case. */
+static bool plain_shape(PyObject *o, int64_t *shape, int *ndim) {
+    if (!PyList_CheckExact(o) && !PyTuple_CheckExact(o)) return false;
+    Py_ssize_t n = PySequence_Fast_GET_SIZE(o);
+    if (n > ARRAY_MAX_NDIM) return false;
+    for (Py_ssize_t i = 0; i < n; i++) {
+        int overflow;
+        PyObject *item = PySequence_Fast_GET_ITEM(o, i);
+        if (!PyLong_CheckExact(item)) return false;
+        shape[i] = PyLong_AsLongLongAndOverflow(item, &overflow);
+        if (overflow) return false;
+    }
+    *ndim = (int)n;
+    return true;
+}
+
 bool binding_to_shape(PyObject *o, const char *what, int64_t *shape, int *ndim) {
+    if (plain_shape(o, shape, ndim)) return true;
     if (is_integer(o)) {
         *ndim = 1;
         return binding_to_int64(o, shape);

@@ -171,6 +171,22 @@ static PyObject *copy_to_host(PyObject *self, PyObject *const *args, Py_ssize_t 
     return host;
 }
 
+/* Lists as tuples, to any depth that arrays have: NumPy reads a list that an element may empty meanwhile. */
+static PyObject *frozen(PyObject *o, int depth) {
+    if (!PyList_Check(o) || depth == ARRAY_MAX_NDIM) return Py_NewRef(o);
+    PyObject *items = PyList_AsTuple(o),
+             *made = items ? PyTuple_New(PyTuple_GET_SIZE(items)) : NULL;
+    for (Py_ssize_t i = 0; made && i < PyTuple_GET_SIZE(items); i++) {
+        PyObject *item = frozen(PyTuple_GET_ITEM(items, i), depth + 1);
+        if (item)
+            PyTuple_SET_ITEM(made, i, item);
+        else
+            Py_CLEAR(made);
+    }
+    Py_XDECREF(items);
+    return made;
+}
+
 /* A host array of anything: itself when it has memory, the memory of other faces' arrays, else
  * numpy.asarray. */
 static PyObject *as_host(PyObject *o) {
@@ -184,9 +200,11 @@ static PyObject *as_host(PyObject *o) {
         Py_DECREF(buffer);
         return host;
     }
-    PyObject *numpy = PyImport_ImportModule("numpy");
-    PyObject *host = numpy ? PyObject_CallMethod(numpy, "asarray", "(O)", o) : NULL;
+    if (!PyObject_CheckBuffer(o) && !binding_interface_check(o)) return NULL;
+    PyObject *numpy = PyImport_ImportModule("numpy"), *given = numpy ? frozen(o, 0) : NULL;
+    PyObject *host = given ? PyObject_CallMethod(numpy, "asarray", "(O)", given) : NULL;
     Py_XDECREF(numpy);
+    Py_XDECREF(given);
     return host;
 }
 

@@ -8,6 +8,7 @@
 #include "base/heap.h"
 #include "binding/kernel.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -299,6 +300,26 @@ static bool host_itemsize(binding_interface *i, PyObject *typestr) {
     if (!binding_to_dtype(typestr, &i->dt)) return false;
     i->bytes = dtype_bytes(i->dt);
     return true;
+}
+
+/* Any type's: "<f8", "<U3", "|V12", "<M8[s]". */
+static bool any_itemsize(binding_interface *i, PyObject *typestr) {
+    const char *text = PyUnicode_Check(typestr) ? PyUnicode_AsUTF8(typestr) : NULL;
+    long bytes = text && strlen(text) > 2 ? strtol(text + 2, NULL, 10) : 0;
+    if (bytes <= 0 || bytes > INT32_MAX) return bad(i, "its typestr has no size");
+    i->bytes = (size_t)bytes * (text[1] == 'U' ? 4 : 1);
+    return true;
+}
+
+bool binding_interface_check(PyObject *o) {
+    binding_interface i = {.name = "__array_interface__", .host = true, .itemsize = any_itemsize};
+    PyObject *dict;
+    int done = binding_interface_get(o, i.name, &dict);
+    if (done <= 0) return done == 0;
+    bool ok = binding_interface_parse(dict, &i);
+    Py_DECREF(dict);
+    if (ok && i.has_buffer) PyBuffer_Release(&i.buffer);
+    return ok;
 }
 
 /* Tri-state. */

@@ -28,6 +28,18 @@ _core.export_buffer(cp.ones(3)) torch.nn.Linear(2,3) torch.optim.SGD([leaf(2)],0
 torch.optim.Adam([leaf(2)],0.1) cuda.event() cuda.stream() cuda.get_current_device()
 cuda.current_context()
 """.split()
+OFTEN = """
+scale[{}] scale[1,8]({}) declared[1,8]({}) scale.forall({})(cp.ones(2),1) torch.tensor({})
+torch.as_tensor({}) torch.from_numpy({}) torch.from_dlpack({}) torch.stack({}) torch.cat({})
+torch.zeros({}) torch.full({}) torch.arange({}) torch.where({}) torch.add({}) cp.array({})
+cp.asarray({}) cp.concatenate({}) cp.zeros({}) cp.full({}) cp.arange({}) cp.add({}) cp.exp({})
+cp.where({}) cuda.to_device({}) cuda.as_cuda_array({}) cuda.device_array({}) _core.from_dlpack({})
+np.from_dlpack({}) torch.ones(2,3).__getitem__({}) torch.ones(2,3).__setitem__({})
+cp.ones((2,3)).__getitem__({}) cp.ones((2,3)).__setitem__({})
+cuda.device_array((2,3)).__getitem__({}) cuda.device_array((2,3)).__setitem__({})
+leaf(2,3).__getitem__({}) F.conv2d({}) F.cross_entropy({}) F.linear({}) F.max_pool2d({})
+F.layer_norm({}) F.batch_norm({})
+""".split()
 # they run code, read files or the network, wait, change the process or the extension itself
 SKIP = set(
     """
@@ -81,13 +93,7 @@ def entries():
             elif callable(getattr(type(of), name, None)):
                 found.append((f"{{}}.{name}({{}})", text))
                 found.append((f"type({text}).{name}({{}})", text))
-    for text in (
-        "scale[{}]",
-        "scale[1,8]({})",
-        "declared[1,8]({})",
-        "scale.forall({})(cp.ones(2),1)",
-    ):
-        found.append((text, None))
+    found += [(text, None) for text in OFTEN for _ in range(12)]
     return found
 
 
@@ -117,54 +123,69 @@ class Part:
         self.at = 0
         self.draw.shuffle(self.entries)
 
-    def text(self):
-        """The next program: assignments, and the call."""
-        draw = self.draw
+    def entry(self):
         self.at += 1
-        entry, own = self.entries[self.at % len(self.entries)]
-        if draw.random() < 0.3:
-            entry, own = draw.choice(self.entries)
-        self.entry = entry
-        known = self.known.get(entry)
+        if self.draw.random() < 0.3:
+            return self.draw.choice(self.entries)
+        return self.entries[self.at % len(self.entries)]
+
+    def arguments(self, entry, own):
+        """Texts: of a call that succeeded, one of them another; or any."""
+        draw, known = self.draw, self.known.get(entry)
+        asked = entry.startswith("{}")  # a method is asked of its own kind only
         if known and draw.random() < 0.6:
             args = list(draw.choice(known))
-            first = 1 if entry.startswith("{}") else 0
-            if len(args) > first:
-                args[draw.randrange(first, len(args))] = value_text(draw)
-        else:
-            args = [value_text(draw) for _ in range(draw.choice([0, 1, 1, 2, 2, 2, 3, 4]))]
-            if (
-                own is not None
-            ):  # a method is asked of its own kind, or of its type with another self
-                same = entry.startswith("{}") or draw.random() < 0.85
-                args.insert(0, own if same else value_text(draw))
-        self.args = args
-        lines = [f"x{i} = {text}" for i, text in enumerate(args)]
-        names = [f"x{i}" for i in range(len(args))]
-        if len(args) > 1 and draw.random() < 0.08:  # what is read changes what is called
-            kind = draw.choice(["reshaped(x0)", "replaced(x0)", "reshaped(x0, (3, 2))"])
-            lines.append(f"x0, x{len(args) - 1} = {kind}")
+            if len(args) > asked:
+                args[draw.randrange(asked, len(args))] = value_text(draw)
+            return args
+        args = [value_text(draw) for _ in range(draw.choice([0, 1, 1, 2, 2, 2, 3, 4]))]
+        if own is not None:
+            args.insert(0, own if asked or draw.random() < 0.85 else value_text(draw))
+        return args
+
+    def call(self, entry, own, names):
+        """The call's text; some arguments by keyword."""
+        draw = self.draw
         for i in range(1 if own else 0, len(names)):
             if draw.random() < 0.12:
                 names[i] = f"{draw.choice(KEYWORDS)}={names[i]}"
         names.sort(key=lambda name: "=" in name)
         if entry.startswith("{}"):
-            first = names.pop(0) if names and "=" not in names[0] else "None"
-            call = entry.format(first, ", ".join(names))
-        elif entry.startswith("getset"):
-            call = entry.format(", ".join(names[:1]))
-            if len(names) > 1 and draw.random() < 0.5:
-                call = call[:-1] + f", {names[1].split('=')[-1]})"
-        else:
-            call = entry.format(", ".join(names))
-        return "\n".join([*lines, f"look({call})"])
+            return entry.format(names[0] if names else "None", ", ".join(names[1:]))
+        if not entry.startswith("getset"):
+            return entry.format(", ".join(names))
+        call = entry.format(names[0] if names else "None")
+        if len(names) > 1 and draw.random() < 0.5:
+            call = call[:-1] + f", {names[1].split('=')[-1]})"
+        return call
+
+    def text(self):
+        """The next program: assignments, and the call; sometimes a second one on what it gave."""
+        draw = self.draw
+        entry, own = self.entry()
+        args = self.arguments(entry, own)
+        self.last = (entry, args)
+        lines = [f"x{i} = {text}" for i, text in enumerate(args)]
+        if len(args) > 1 and draw.random() < 0.08:  # what is read changes what is called
+            kind = draw.choice(["reshaped(x0)", "replaced(x0)", "reshaped(x0, (3, 2))"])
+            lines.append(f"x0, x{len(args) - 1} = {kind}")
+        call = self.call(entry, own, [f"x{i}" for i in range(len(args))])
+        if draw.random() < 0.85:
+            return "\n".join([*lines, f"look({call})"])
+        second, own = self.entry()
+        if second.startswith("{}"):  # as a function of its type's method: r may be of another
+            second = second.replace("{}", f"type({own})", 1)
+        more = [f"y{i}" for i in range(draw.randrange(3))]
+        lines += [f"{name} = {value_text(draw)}" for name in more]
+        return "\n".join([*lines, f"r = {call}", f"look({self.call(second, own, ['r', *more])})"])
 
     def worked(self):
-        known = self.known.setdefault(self.entry, [])
+        entry, args = self.last
+        known = self.known.setdefault(entry, [])
         if len(known) < 8:
-            known.append(self.args)
+            known.append(args)
         else:
-            known[self.draw.randrange(8)] = self.args
+            known[self.draw.randrange(8)] = args
 
 
 def getset(o, name, *value):
@@ -182,6 +203,8 @@ def look(result):
         repr(result)
         if getattr(result, "size", 0) is not None and len(repr(getattr(result, "shape", ""))) < 300:
             result.tolist() if hasattr(result, "tolist") and count(result) < 10000 else None
+        if isinstance(result, torch.Tensor) and result.requires_grad and count(result) < 10000:
+            result.sum().backward()
     elif isinstance(result, (tuple, list)):
         for part in result[:4]:
             look(part)

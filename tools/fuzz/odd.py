@@ -1,7 +1,8 @@
 """Objects that no program should pass, and the names that the programs of the fuzzer use.
 
-An expression of VALUES makes its object anew for each program: most change something while they are
-read, describe memory wrongly, or are of a kind that the place they are put in does not expect.
+An expression makes its object anew for each program: most change something while they are read,
+describe memory wrongly, or are of a kind that the place they are put in does not expect. What
+NumPy's own asarray ends a process with is left out (tests/python/test_odd_objects.py has it).
 """
 
 import array as pyarray  # noqa: F401
@@ -277,10 +278,10 @@ ODD = """
 Odd() Odd(0) Odd(-1) Odd(2**70) Odd('a') Odd(None) Odd(1.5) Raising() Raising OddSequence()
 OddSequence((1,2),-1) OddSequence((1,2),5) OddSequence((1,2),0) OddSequence((1,2),2**40)
 OddSequence(((1,),(2,3))) OddSequence(()) emptied(1,1) emptied(1,1,at=1) emptied(1,at=1)
-emptied([1.0],[1.0],at=1,kind=OddSequence) emptied(np.zeros(8),np.zeros(8),at=1,kind=Interface)
+emptied(np.zeros(8),np.zeros(8),at=1,kind=Interface)
 emptied(cp.ones(2),cp.ones(2),at=1) grown(1) grown(1,1) buried() endless() tuple(emptied(1))
 Interface() Interface(True) Interface(shape=(-1,)) Interface(True,shape=(2**62,))
-Interface(strides=(2**62,)) Interface(True,strides=(-8,)) Interface(data=(0,False))
+Interface(True,strides=(-8,)) Interface(data=(0,False))
 Interface(True,data=(8,False)) Interface(typestr='>f4') Interface(True,typestr='<M8[s]')
 Interface(data=b'1234') Interface(shape=emptied(1)) Interface(True,shape=emptied(1))
 Interface(True,data=(1,)) Interface(True,shape=(0,),data=(0,True)) Interface(mask=1)
