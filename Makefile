@@ -111,7 +111,7 @@ fuzz: build-sanitized
 	$(SANITIZED) tools/fuzz --seconds $(SECONDS) $(if $(SEED),--seed $(SEED)) $(ARGS)
 
 check-fuzz: build-sanitized
-	$(SANITIZED) tools/fuzz --seconds 45
+	$(SANITIZED) tools/fuzz --seconds 45 --seed 1
 
 format: .venv/.ready-check
 	@$(if $(C_FILES),.venv/bin/clang-format -i $(C_FILES),true)
