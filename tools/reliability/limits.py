@@ -48,7 +48,8 @@ def computing(i):
     n = 1000 + 997 * (i % 50)
     x = cp.arange(n, dtype=cp.float64)
     y = (x * i + 1)[::2].sum()
-    assert abs(float(y) - ((np.arange(n) * i + 1.0)[::2].sum())) <= 1e-9 * abs(float(y))
+    half = (n + 1) // 2
+    assert float(y) == i * half * (half - 1) + half, y  # not by NumPy, which crashes without memory
     m = cp.ones((150 + i % 7, 300)) @ cp.ones((300, 200 + i % 5))
     assert float(m[3, 4]) == 300
     assert cp.sort(-x)[0].item() == 1 - n
