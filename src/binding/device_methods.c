@@ -303,7 +303,7 @@ static device_array *part(device_array *d, PyObject *key, bool *element) {
             *element = false;
             if (count > 0) offset += start * d->strides[axis];
             shape[ndim] = count;
-            strides[ndim++] = d->strides[axis] * step;
+            strides[ndim++] = (int64_t)((uint64_t)d->strides[axis] * (uint64_t)step);
         } else if (PyIndex_Check(items[i]) && !PyBool_Check(items[i])) {
             int64_t index;
             if (!binding_to_int64(items[i], &index)) return NULL;
