@@ -126,8 +126,10 @@ typedef struct op_options {
     graph_face face;
     dtype default_float; /* PyTorch's; FACE_NUMPY ignores it */
     bool has_dtype;      /* compute and return `dt` (ufunc dtype=, rule X rows) */
-    bool same_kind;      /* has_dtype: the operands must go into it as NumPy's same_kind casts do */
     dtype dt;
+    bool keep_order; /* a new result lies as the operands do: NumPy's order K */
+    char
+        casting; /* of operands into dt and of the result into out: graph_can_cast; 0: unchecked, same_kind */
     array *out; /* write here (in place: shape must match, cast must be same_kind) */
     const double *
         scalars; /* s0.. of the row (converted to the compute type; seeds are passed by array_random_*) */
@@ -140,6 +142,20 @@ simt_status array_astype(array *a, dtype dt, array **out); /* always a new array
 simt_status array_copy(array *a, array **out);
 /* dst[...] = src with broadcasting and casting (NumPy's unsafe assignment). */
 simt_status array_assign(array *dst, const operand *src, graph_face face);
+
+/* Orders of memory: 'C', 'F', 'A', 'K' as NumPy's (layout.c). A dtype that is the array's copies. */
+simt_status array_astype_order(array *a, dtype dt, char order, array **out);
+simt_status array_reshape_order(array *a, const int64_t *shape, int ndim, char order, array **out);
+simt_status array_ravel_order(array *a, char order, array **out);
+/* value NULL: not filled */
+simt_status array_full_order(dtype dt, const int64_t *shape, int ndim, const scalar *value,
+                             char order, array **out);
+bool array_is_f_contiguous(const array *a);
+/* The axes of what n arrays broadcast to, outermost in memory first; false: they are in C order. */
+bool array_memory_order(array *const *arrays, int n, int ndim, int *axes);
+bool array_join_order(array *const *arrays, int n, int ndim, int *axes); /* as joins see it */
+/* Undoes a transposition by `axes` of what `turned` was made from; takes it. */
+simt_status array_turn_back(simt_status status, array *turned, const int *axes, array **out);
 
 /* Reductions: axes_mask bit per axis; all axes of a 0-d array: mask 0. */
 typedef struct reduce_options {

@@ -80,6 +80,19 @@ static simt_status copy_part(array *whole, array *part, int axis, int64_t start)
     return status;
 }
 
+/* NumPy's lies as the parts do. */
+static simt_status empty_for(array **arrays, int n, dtype dt, const int64_t *shape, int ndim,
+                             graph_face face, array **out) {
+    int axes[ARRAY_MAX_NDIM];
+    int64_t turned[ARRAY_MAX_NDIM];
+    if (face != FACE_NUMPY || !array_join_order(arrays, n, ndim, axes))
+        return array_empty(dt, shape, ndim, out);
+    for (int d = 0; d < ndim; d++) turned[d] = shape[axes[d]];
+    array *made;
+    simt_status status = array_empty(dt, turned, ndim, &made);
+    return array_turn_back(status, made, axes, out);
+}
+
 simt_status array_concatenate(array **arrays, int n, int axis, graph_face face, array **out) {
     if (n == 0)
         return face == FACE_TORCH
@@ -100,7 +113,7 @@ simt_status array_concatenate(array **arrays, int n, int axis, graph_face face, 
     memcpy(shape, arrays[0]->shape, sizeof shape);
     for (int i = 1; i < n; i++) shape[axis] += arrays[i]->shape[axis];
     array *whole;
-    SIMT_TRY(array_empty(dt, shape, ndim, &whole));
+    SIMT_TRY(empty_for(arrays, n, dt, shape, ndim, face, &whole));
     int64_t start = 0;
     simt_status status = SIMT_OK;
     for (int i = 0; i < n && status == SIMT_OK; i++) {

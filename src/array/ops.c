@@ -74,34 +74,9 @@ static bool is_minus_one(const operand *x) {
 
 /* ---- types and shape ---- */
 
-static simt_status find_dtypes(array_op op, const operand *in, int nin, const op_options *o,
-                               dtype *compute, dtype *result) {
-    char rule = array_op_table[op].dtypes;
-    if (rule == 'X') {
-        dtype from = nin ? (in[0].a ? in[0].a->dt : scalar_dtype(in[0].s)) : o->dt;
-        *result = o->has_dtype ? o->dt : o->out ? o->out->dt : from;
-        *compute = op == OP_CAST || op == OP_COPY ? from : *result;
-        return SIMT_OK;
-    }
-    graph_type types[GRAPH_MAX_INPUTS];
-    for (int i = 0; i < nin; i++) {
-        const array *a = in[i].a;
-        types[i] = a ? (graph_type){a->dt, false, a->ndim == 0}
-                     : (graph_type){scalar_dtype(in[i].s), in[i].weak, true};
-    }
-    if (o->has_dtype) SIMT_TRY(graph_check_loop(op, types, nin, o->dt, o->same_kind));
-    if (o->has_dtype && rule != 'C' && rule != 'T' && rule != 'L')
-        *compute = *result = o->dt;
-    else
-        SIMT_TRY(graph_dtypes(op, o->face, types, nin, o->default_float, compute, result));
-    if (o->face == FACE_NUMPY) SIMT_TRY(check_weak_integers(op, in, nin, compute));
-    if (o->face == FACE_TORCH) widen_halves(op, in, nin, compute);
-    return check_power(op, in, *compute);
-}
-
 /* NumPy's same_kind; PyTorch's canCast: no float into integers, nothing but bool into bool. */
-static simt_status check_cast(array_op op, graph_face face, dtype from, dtype to) {
-    bool fine = face == FACE_NUMPY ? graph_is_same_kind(from, to)
+static simt_status check_cast(array_op op, graph_face face, char casting, dtype from, dtype to) {
+    bool fine = face == FACE_NUMPY ? graph_can_cast(from, to, casting)
                                    : (!dtype_is_float(from) || dtype_is_float(to)) &&
                                          (to != DT_BOOL || from == DT_BOOL);
     if (fine) return SIMT_OK;
@@ -117,8 +92,38 @@ static simt_status check_cast(array_op op, graph_face face, dtype from, dtype to
     }
     return status_fail(SIMT_ERR_TYPE,
                        "Cannot cast ufunc '%s' output from dtype('%s') to dtype('%s') with casting "
-                       "rule 'same_kind'",
-                       array_op_table[op].name, dtype_table[from].name, dtype_table[to].name);
+                       "rule '%s'",
+                       array_op_table[op].name, dtype_table[from].name, dtype_table[to].name,
+                       graph_casting_name(casting));
+}
+
+static simt_status find_dtypes(array_op op, const operand *in, int nin, const op_options *o,
+                               dtype *compute, dtype *result) {
+    char rule = array_op_table[op].dtypes;
+    if (rule == 'X') {
+        dtype from = nin ? (in[0].a ? in[0].a->dt : scalar_dtype(in[0].s)) : o->dt;
+        *result = o->has_dtype ? o->dt : o->out ? o->out->dt : from;
+        *compute = op == OP_CAST || op == OP_COPY ? from : *result;
+        return SIMT_OK;
+    }
+    graph_type types[GRAPH_MAX_INPUTS];
+    for (int i = 0; i < nin; i++) {
+        const array *a = in[i].a;
+        types[i] = a ? (graph_type){a->dt, false, a->ndim == 0}
+                     : (graph_type){scalar_dtype(in[i].s), in[i].weak, true};
+    }
+    if (o->has_dtype) SIMT_TRY(graph_check_loop(op, types, nin, o->dt, o->casting));
+    if (o->has_dtype && rule != 'C' && rule != 'T' && rule != 'L')
+        *compute = *result = o->dt;
+    else
+        SIMT_TRY(graph_dtypes(op, o->face, types, nin, o->default_float, compute, result));
+    if (o->face == FACE_NUMPY) SIMT_TRY(check_weak_integers(op, in, nin, compute));
+    if (o->face == FACE_TORCH) widen_halves(op, in, nin, compute);
+    if (o->casting && rule != 'L')
+        for (int i = rule == 'W'; i < nin; i++)
+            if (in[i].a && !o->has_dtype)
+                SIMT_TRY(check_cast(op, o->face, o->casting, in[i].a->dt, *compute));
+    return check_power(op, in, *compute);
 }
 
 static simt_status find_shape(const operand *in, int nin, const op_options *o, int64_t *shape,
@@ -232,6 +237,38 @@ static simt_status copy_into(array *to, array *from, array **result) {
     return queue_add(&q, result);
 }
 
+/* The operation on views whose axes are as they lie in memory. */
+static simt_status in_memory_order(array_op op, const operand *in, int nin, const op_options *o,
+                                   const int64_t *shape, int ndim, const int *axes,
+                                   array **result) {
+    op_options options = *o;
+    operand turned[GRAPH_MAX_INPUTS];
+    simt_status status = SIMT_OK;
+    options.keep_order = false;
+    memcpy(turned, in, sizeof *in * (size_t)nin);
+    for (int i = 0; i < nin; i++) turned[i].a = NULL;
+    for (int i = 0; i < nin && status == SIMT_OK; i++) {
+        if (!in[i].a || (in[i].a->ndim == 0 && (turned[i].a = array_ref(in[i].a)))) continue;
+        array *wide;
+        status = array_broadcast_to(in[i].a, shape, ndim, &wide);
+        if (status != SIMT_OK) break;
+        status = array_transpose(wide, axes, &turned[i].a);
+        array_unref(wide);
+    }
+    array *made = NULL;
+    if (status == SIMT_OK) status = array_elementwise(op, turned, nin, &options, &made);
+    for (int i = 0; i < nin; i++) array_unref(turned[i].a);
+    return array_turn_back(status, made, axes, result);
+}
+
+static bool order_to_keep(const operand *in, int nin, int ndim, int *axes) {
+    array *arrays[GRAPH_MAX_INPUTS];
+    int n = 0;
+    for (int i = 0; i < nin; i++)
+        if (in[i].a) arrays[n++] = in[i].a;
+    return array_memory_order(arrays, n, ndim, axes);
+}
+
 simt_status array_elementwise(array_op op, const operand *in, int nin, const op_options *o,
                               array **result) {
     dtype compute, dt;
@@ -244,8 +281,12 @@ simt_status array_elementwise(array_op op, const operand *in, int nin, const op_
         nin = 1;
     }
     SIMT_TRY(find_shape(in, nin, o, shape, &ndim));
+    int axes[ARRAY_MAX_NDIM];
+    if (o->keep_order && !out && ndim > 1 && order_to_keep(in, nin, ndim, axes))
+        return in_memory_order(op, in, nin, o, shape, ndim, axes, result);
     if (out) {
-        if (array_op_table[op].dtypes != 'X') SIMT_TRY(check_cast(op, o->face, dt, out->dt));
+        if (array_op_table[op].dtypes != 'X')
+            SIMT_TRY(check_cast(op, o->face, o->casting, dt, out->dt));
         SIMT_TRY(check_writable(out, o->face));
         dt = out->dt;
     }

@@ -1,5 +1,4 @@
-/* Methods of cupy.ndarray. Arguments are those of CuPy's; order= takes C order (and K, A of contiguous
- * arrays), the one there is. */
+/* Methods of cupy.ndarray. Arguments are those of CuPy's. */
 #include "binding/binding.h"
 
 #include <string.h>
@@ -23,23 +22,19 @@
                             values))                                                               \
         return NULL;
 
+static PyObject *wrap_view(PyObject *of, simt_status status, array *const *made) {
+    return binding_ok(status) ? binding_wrap_view(of, *made) : NULL;
+}
+
 /* made is set by the call whose status is the first argument. */
 static PyObject *wrap(simt_status status, array *const *made) {
     return binding_ok(status) ? binding_wrap(*made) : NULL;
 }
 
-static bool check_order(PyObject *order) {
-    if (!order || order == Py_None) return true;
-    const char *text = PyUnicode_Check(order) ? PyUnicode_AsUTF8(order) : NULL;
-    if (text && strlen(text) == 1 && strchr("CKAcka", *text)) return true;
-    if (!PyErr_Occurred())
-        PyErr_Format(PyExc_NotImplementedError, "order=%R: only C order is in simt yet", order);
-    return false;
-}
-
 /* ---- shape ---- */
 
 METHOD(reshape) {
+    char order = 'C';
     int64_t shape[ARRAY_MAX_NDIM];
     int ndim;
     array *made = NULL;
@@ -49,10 +44,14 @@ METHOD(reshape) {
                          PyTuple_GET_ITEM(kwnames, k));
             return NULL;
         }
-        if (!check_order(args[nargs + k])) return NULL;
+        if (!binding_to_order(args[nargs + k], 'C', &order)) return NULL;
+    }
+    if (order == 'K') {
+        PyErr_SetString(PyExc_ValueError, "order 'K' is not permitted for reshaping");
+        return NULL;
     }
     if (!binding_args_to_shape(args, nargs, "shape", shape, &ndim)) return NULL;
-    return wrap(array_reshape(SELF, shape, ndim, &made), &made);
+    return wrap_view(self, array_reshape_order(SELF, shape, ndim, order, &made), &made);
 }
 
 METHOD(transpose) {
@@ -60,7 +59,7 @@ METHOD(transpose) {
     int64_t given[ARRAY_MAX_NDIM];
     int n, axes[ARRAY_MAX_NDIM];
     if (nargs == 0 || (nargs == 1 && args[0] == Py_None))
-        return wrap(array_transpose(a, NULL, &made), &made);
+        return wrap_view(self, array_transpose(a, NULL, &made), &made);
     if (!binding_args_to_shape(args, nargs, "axes", given, &n)) return NULL;
     if (n != a->ndim) {
         PyErr_SetString(PyExc_ValueError, "axes don't match array");
@@ -80,7 +79,7 @@ METHOD(transpose) {
         seen |= 1u << axis;
         axes[d] = (int)axis;
     }
-    return wrap(array_transpose(a, axes, &made), &made);
+    return wrap_view(self, array_transpose(a, axes, &made), &made);
 }
 
 METHOD(swapaxes) {
@@ -93,7 +92,7 @@ METHOD(swapaxes) {
     for (int d = 0; d < a->ndim; d++) axes[d] = d;
     axes[x] = y;
     axes[y] = x;
-    return wrap(array_transpose(a, axes, &made), &made);
+    return wrap_view(self, array_transpose(a, axes, &made), &made);
 }
 
 METHOD(squeeze) {
@@ -111,23 +110,27 @@ METHOD(squeeze) {
         }
         mask &= ~(1u << d);
     }
-    return wrap(array_squeeze(a, mask, &made), &made);
+    return wrap_view(self, array_squeeze(a, mask, &made), &made);
 }
 
 METHOD(ravel) {
     PARSE("ravel", 1, 0, "order")
-    int64_t flat = -1;
+    char order;
     array *made = NULL;
-    return check_order(values[0]) ? wrap(array_reshape(SELF, &flat, 1, &made), &made) : NULL;
+    if (!binding_to_order(values[0], 'C', &order)) return NULL;
+    return wrap_view(self, array_ravel_order(SELF, order, &made), &made);
 }
 
 METHOD(flatten) {
     PARSE("flatten", 1, 0, "order")
-    int64_t flat = SELF->size;
-    array *copy, *made = NULL;
-    if (!check_order(values[0]) || !binding_ok(array_copy(SELF, &copy))) return NULL;
-    simt_status status = array_reshape(copy, &flat, 1, &made);
-    array_unref(copy);
+    char order;
+    array *line, *made = NULL;
+    if (!binding_to_order(values[0], 'C', &order) ||
+        !binding_ok(array_ravel_order(SELF, order, &line)))
+        return NULL;
+    if (line->store != SELF->store) return binding_wrap(line);
+    simt_status status = array_copy(line, &made);
+    array_unref(line);
     return wrap(status, &made);
 }
 
@@ -152,7 +155,7 @@ METHOD(view) {
         shape[last] = shape[last] * old / new;
         strides[last] = new;
     }
-    return wrap(array_view_strided(a, dt, shape, strides, a->ndim, 0, &made), &made);
+    return wrap_view(self, array_view_strided(a, dt, shape, strides, a->ndim, 0, &made), &made);
 }
 
 METHOD(repeat) {
@@ -170,18 +173,32 @@ METHOD(repeat) {
 METHOD(astype) {
     PARSE("astype", 5, 1, "dtype", "order", "casting", "subok", "copy")
     dtype dt;
-    array *made = NULL;
-    if (!binding_to_dtype(values[0], &dt) || !check_order(values[1])) return NULL;
+    char order, casting;
+    array *a = SELF, *made = NULL;
+    if (!binding_to_dtype(values[0], &dt) || !binding_to_order(values[1], 'K', &order) ||
+        !binding_to_casting(values[2], &casting))
+        return NULL;
+    if (values[2] && !graph_can_cast(a->dt, dt, casting)) {
+        PyErr_Format(PyExc_TypeError,
+                     "Cannot cast array data from dtype('%s') to dtype('%s') according to the rule "
+                     "'%s'",
+                     dtype_table[a->dt].name, dtype_table[dt].name, graph_casting_name(casting));
+        return NULL;
+    }
     int copy = values[4] ? binding_truth(values[4]) : 1;
     if (copy < 0) return NULL;
-    if (!copy && dt == SELF->dt) return Py_NewRef(self);
-    return wrap(array_astype(SELF, dt, &made), &made);
+    bool lies = order == 'C' ? array_is_contiguous(a) : order != 'F' || array_is_f_contiguous(a);
+    if (order == 'A') lies = array_is_contiguous(a) || array_is_f_contiguous(a);
+    if (!copy && dt == a->dt && lies) return Py_NewRef(self);
+    return wrap(array_astype_order(a, dt, order, &made), &made);
 }
 
 METHOD(copy) {
     PARSE("copy", 1, 0, "order")
+    char order;
     array *made = NULL;
-    return check_order(values[0]) ? wrap(array_copy(SELF, &made), &made) : NULL;
+    if (!binding_to_order(values[0], 'C', &order)) return NULL;
+    return wrap(array_astype_order(SELF, SELF->dt, order, &made), &made);
 }
 
 METHOD(fill) {
@@ -197,10 +214,28 @@ METHOD(fill) {
     return Py_NewRef(Py_None);
 }
 
+/* A NumPy array that lies in order F or K: of the view that is in C order, turned. */
+static PyObject *get_in_order(array *a, char order) {
+    int axes[ARRAY_MAX_NDIM];
+    array *view;
+    for (int d = 0; d < a->ndim; d++) axes[d] = a->ndim - 1 - d;
+    if (order == 'K' && !array_memory_order(&a, 1, a->ndim, axes)) return binding_to_numpy(a);
+    if (!binding_ok(array_transpose(a, axes, &view))) return NULL;
+    PyObject *turned = binding_to_numpy(view), *back = PyTuple_New(a->ndim);
+    array_unref(view);
+    for (int d = 0; back && d < a->ndim; d++) PyTuple_SET_ITEM(back, axes[d], PyLong_FromLong(d));
+    PyObject *made = turned && back ? PyObject_CallMethod(turned, "transpose", "(O)", back) : NULL;
+    Py_XDECREF(turned);
+    Py_XDECREF(back);
+    return made;
+}
+
 METHOD(get) {
     PARSE("get", 4, 0, "stream", "order", "out", "blocking")
-    if (!check_order(values[1])) return NULL;
-    PyObject *made = binding_to_numpy(SELF);
+    char order;
+    if (!binding_to_order(values[1], 'C', &order)) return NULL;
+    if (order == 'A') order = array_is_f_contiguous(SELF) && !array_is_contiguous(SELF) ? 'F' : 'C';
+    PyObject *made = order == 'C' ? binding_to_numpy(SELF) : get_in_order(SELF, order);
     if (!made || !values[2] || values[2] == Py_None) return made;
     PyObject *numpy = PyImport_ImportModule("numpy");
     PyObject *done = numpy ? PyObject_CallMethod(numpy, "copyto", "OO", values[2], made) : NULL;
@@ -284,6 +319,18 @@ MAX_LIKE(argmin, ARGMIN)
 VAR_LIKE(var, VAR)
 VAR_LIKE(std, STD)
 
+static simt_status cumsum_as_it_lies(array *a, int axis, array **out) {
+    int axes[ARRAY_MAX_NDIM], turned = 0;
+    if (!array_memory_order(&a, 1, a->ndim, axes))
+        return array_cumsum(a, axis, false, FACE_NUMPY, out);
+    while (axes[turned] != axis) turned++;
+    array *view, *made = NULL;
+    SIMT_TRY(array_transpose(a, axes, &view));
+    simt_status status = array_cumsum(view, turned, false, FACE_NUMPY, &made);
+    array_unref(view);
+    return array_turn_back(status, made, axes, out);
+}
+
 METHOD(cumsum) {
     PARSE("cumsum", 3, 0, "axis", "dtype", "out")
     array *a = SELF, *line = NULL, *cast = NULL, *made = NULL;
@@ -298,11 +345,11 @@ METHOD(cumsum) {
         if (!binding_ok(array_reshape(a, &flat, 1, &line))) return NULL;
         a = line;
     }
-    bool ok = !has || binding_ok(array_astype(a, dt, &cast));
-    ok = ok && binding_ok(array_cumsum(cast ? cast : a, axis, false, FACE_NUMPY, &made));
+    bool ok = !has || binding_ok(array_astype_order(a, dt, 'K', &cast));
+    ok = ok && binding_ok(cumsum_as_it_lies(cast ? cast : a, axis, &made));
     if (ok && has && made->dt != dt) {
         array *narrow = NULL;
-        ok = binding_ok(array_astype(made, dt, &narrow));
+        ok = binding_ok(array_astype_order(made, dt, 'K', &narrow));
         array_unref(made);
         made = narrow;
     }
@@ -311,17 +358,52 @@ METHOD(cumsum) {
     return ok ? binding_into_out(made, values[2]) : NULL;
 }
 
+METHOD(tobytes) {
+    PARSE("tobytes", 1, 0, "order")
+    char order;
+    array *line;
+    if (!binding_to_order(values[0], 'C', &order) ||
+        !binding_ok(array_ravel_order(SELF, order, &line)))
+        return NULL;
+    PyObject *bytes =
+        PyBytes_FromStringAndSize(NULL, (Py_ssize_t)((size_t)line->size * dtype_bytes(line->dt)));
+    if (bytes && !binding_ok(array_copy_out(line, PyBytes_AS_STRING(bytes)))) Py_CLEAR(bytes);
+    array_unref(line);
+    return bytes;
+}
+
+static PyObject *method_bytes(PyObject *self, PyObject *unused) {
+    return method_tobytes(self, NULL, 0, NULL);
+}
+
 /* ---- elements ---- */
+
+/* A Python integer beyond all of the array's type on the side where it clips nothing is no bound. */
+static bool bounds_nothing(PyObject *o, dtype dt, bool low) {
+    operand value;
+    if (!o || o == Py_None) return true;
+    if (!PyLong_CheckExact(o) || !dtype_is_integer(dt)) return false;
+    if (binding_to_operand(o, FACE_NUMPY, &value) <= 0) return PyErr_Clear(), false;
+    bool below = value.s.kind == 'I' && value.s.i < 0;
+    return !binding_integer_fits(value.s, dt) && below == low;
+}
 
 METHOD(clip) {
     PARSE("clip", 3, 0, "min", "max", "out")
-    bool low = values[0] && values[0] != Py_None, high = values[1] && values[1] != Py_None;
+    bool low = !bounds_nothing(values[0], SELF->dt, true),
+         high = !bounds_nothing(values[1], SELF->dt, false);
     PyObject *objects[3] = {self, values[0], values[1]};
+    if ((!values[0] || values[0] == Py_None) && (!values[1] || values[1] == Py_None)) {
+        PyErr_SetString(PyExc_ValueError, "array_clip: must set either max or min");
+        return NULL;
+    }
     if (low && high) return binding_elementwise(OP_CLIP, objects, 3, values[2], NULL);
     if (high) objects[1] = values[1];
     if (!low && !high) {
         array *made = NULL;
-        return binding_ok(array_copy(SELF, &made)) ? binding_into_out(made, values[2]) : NULL;
+        return binding_ok(array_astype_order(SELF, SELF->dt, 'K', &made))
+                   ? binding_into_out(made, values[2])
+                   : NULL;
     }
     return binding_elementwise(high ? OP_MINIMUM : OP_MAXIMUM, objects, 2, values[2], NULL);
 }
@@ -332,8 +414,10 @@ METHOD(round) {
     if (values[0] && !binding_to_int64(values[0], &decimals)) return NULL;
     array *a = SELF;
     if (decimals >= 0 && !dtype_is_float(a->dt)) {
-        array *made = NULL;
-        return binding_ok(array_copy(a, &made)) ? binding_into_out(made, values[1]) : NULL;
+        array *made = NULL; /* of bool NumPy rounds a float16 */
+        dtype dt = a->dt == DT_BOOL ? DT_F16 : a->dt;
+        return binding_ok(array_astype_order(a, dt, 'K', &made)) ? binding_into_out(made, values[1])
+                                                                 : NULL;
     }
     if (decimals == 0) return binding_elementwise(OP_RINT, &self, 1, values[1], NULL);
     double factor = 1;
@@ -349,9 +433,40 @@ METHOD(round) {
     Py_XDECREF(whole);
     if (!result) return NULL;
     array *made = NULL;
-    bool ok = binding_ok(array_astype(((pyarray *)result)->a, a->dt, &made));
+    bool ok = binding_ok(array_astype_order(((pyarray *)result)->a, a->dt, 'K', &made));
     Py_DECREF(result);
     return ok ? binding_into_out(made, values[1]) : NULL;
+}
+
+/* Positions along an axis of n elements: integers, by mode raise as they are, by wrap and clip inside. */
+static bool take_index(PyObject *o, PyObject *mode, int64_t n, array **out) {
+    array *given, *whole = NULL;
+    const char *text =
+        mode && mode != Py_None && PyUnicode_Check(mode) ? PyUnicode_AsUTF8(mode) : NULL;
+    bool wraps = text && strcmp(text, "wrap") == 0, clips = text && strcmp(text, "clip") == 0;
+    if (mode && mode != Py_None && !wraps && !clips && (!text || strcmp(text, "raise") != 0)) {
+        PyErr_Format(PyExc_ValueError,
+                     "clipmode must be one of 'clip', 'raise', or 'wrap' (got %R)", mode);
+        return false;
+    }
+    if (!binding_to_array(o, false, DT_I64, FACE_NUMPY, DT_F64, &given)) return false;
+    bool ok = !dtype_is_float(given->dt) || given->size == 0;
+    if (!ok)
+        PyErr_Format(PyExc_TypeError,
+                     "Cannot cast array data from dtype('%s') to dtype('int64') according to the "
+                     "rule 'safe'",
+                     dtype_table[given->dt].name);
+    ok = ok && binding_ok(array_astype(given, DT_I64, &whole));
+    array_unref(given);
+    if (!ok || (!wraps && !clips) || n == 0) return *out = whole, ok;
+    op_options o_int = {.face = FACE_NUMPY, .default_float = DT_F64};
+    operand in[3] = {{.a = whole},
+                     {.s = {.kind = 'I', .i = wraps ? n : 0}, .weak = true},
+                     {.s = {.kind = 'I', .i = n - 1}, .weak = true}};
+    ok = binding_ok(
+        array_elementwise(wraps ? OP_REMAINDER : OP_CLIP, in, wraps ? 2 : 3, &o_int, out));
+    array_unref(whole);
+    return ok;
 }
 
 METHOD(take) {
@@ -365,7 +480,7 @@ METHOD(take) {
         if (!binding_ok(array_reshape(a, &flat, 1, &line))) return NULL;
         a = line;
     }
-    bool ok = binding_to_array(values[0], true, DT_I64, FACE_NUMPY, DT_F64, &index) &&
+    bool ok = take_index(values[0], values[3], a->ndim ? a->shape[axis] : 1, &index) &&
               binding_ok(array_take(a, index, axis, 0, &made));
     array_unref(line);
     array_unref(index);
@@ -407,7 +522,7 @@ METHOD(dot) {
                                    NULL);
     bool ok = binding_ok(array_dot(SELF, b.a, &made));
     array_unref(b.a);
-    return ok ? binding_into_out(made, values[1]) : NULL;
+    return ok ? binding_dot_into(made, values[1]) : NULL;
 }
 
 METHOD(dlpack) {
@@ -463,6 +578,8 @@ PyMethodDef binding_ndarray_methods[] = {
     {"__dlpack_device__", method_dlpack_device, METH_NOARGS, NULL},
     {"__copy__", method_deepcopy, METH_NOARGS, NULL},
     {"__deepcopy__", method_deepcopy, METH_O, NULL},
+    FAST(tobytes),
+    {"__bytes__", method_bytes, METH_NOARGS, NULL},
     {"tolist", method_tolist, METH_NOARGS, NULL},
     {"nonzero", method_nonzero, METH_NOARGS, NULL},
     {NULL},

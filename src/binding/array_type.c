@@ -38,6 +38,15 @@ static int ndarray_traverse(PyObject *self, visitproc visit, void *arg) {
     return 0;
 }
 
+PyObject *binding_wrap_view(PyObject *of, array *made) {
+    pyarray *view = (pyarray *)binding_wrap(made);
+    if (view && made->store == ((pyarray *)of)->a->store) {
+        PyObject *base = ((pyarray *)of)->extra;
+        view->extra = Py_NewRef(base ? base : of);
+    }
+    return (PyObject *)view;
+}
+
 void binding_array_clear(pyarray *self) {
     if (self->weakrefs) PyObject_ClearWeakRefs((PyObject *)self);
     array_unref(self->a);
@@ -61,21 +70,23 @@ static void ndarray_dealloc(PyObject *self) {
 
 /* ndarray(shape, dtype=float): uninitialised, as numpy.ndarray. */
 static PyObject *ndarray_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
-    static char *names[] = {"shape", "dtype", NULL};
-    PyObject *shape_object, *dtype_object = NULL;
+    static char *names[] = {"shape", "dtype", "order", NULL};
+    PyObject *shape_object, *dtype_object = NULL, *order_object = NULL;
     int64_t shape[ARRAY_MAX_NDIM];
     int ndim;
     bool has;
     dtype dt = DT_F64;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|O:ndarray", names, &shape_object,
-                                     &dtype_object))
+    char order;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|OO:ndarray", names, &shape_object,
+                                     &dtype_object, &order_object) ||
+        !binding_to_order(order_object, 'C', &order))
         return NULL;
     if (!binding_to_shape(shape_object, "shape", shape, &ndim) ||
         !binding_to_dtype_or_none(dtype_object, &has, &dt) || !binding_start())
         return NULL;
     if (!has) dt = DT_F64;
     array *a;
-    if (!binding_ok(array_empty(dt, shape, ndim, &a))) return NULL;
+    if (!binding_ok(array_full_order(dt, shape, ndim, NULL, order, &a))) return NULL;
     pyarray *self = (pyarray *)type->tp_alloc(type, 0);
     if (!self) {
         array_unref(a);
@@ -179,11 +190,34 @@ static PyObject *nb_matrix_multiply(PyObject *x, PyObject *y) {
     return binding_ok(status) ? binding_wrap(made) : NULL;
 }
 
+/* == and != with what cannot be compared by elements: with None, text and plain objects all differ; with others
+ * that know how to compare it is theirs; sequences are an error, as everywhere. */
+static PyObject *compare_object(PyObject *x, PyObject *y, int how) {
+    array *a = ((pyarray *)x)->a, *made;
+    bool plain = y == Py_None || PyUnicode_Check(y) || PyBytes_Check(y) ||
+                 Py_TYPE(y)->tp_richcompare == PyBaseObject_Type.tp_richcompare;
+    if (PyList_Check(y) || PyTuple_Check(y))
+        return PyErr_Format(PyExc_TypeError, "Unsupported type %R", (PyObject *)Py_TYPE(y));
+    if (!plain) return Py_NewRef(Py_NotImplemented);
+    int axes[ARRAY_MAX_NDIM];
+    int64_t shape[ARRAY_MAX_NDIM];
+    bool turned = array_memory_order(&a, 1, a->ndim, axes);
+    for (int d = 0; d < a->ndim; d++) shape[d] = a->shape[turned ? axes[d] : d];
+    scalar value = {.kind = 'B', .i = how == Py_NE};
+    simt_status status = array_full(DT_BOOL, shape, a->ndim, value, &made);
+    if (turned) status = array_turn_back(status, made, axes, &made);
+    return binding_ok(status) ? binding_wrap(made) : NULL;
+}
+
 static PyObject *richcompare(PyObject *x, PyObject *y, int how) {
     static const array_op ops[] = {
         [Py_LT] = OP_LESS,      [Py_LE] = OP_LESS_EQUAL, [Py_EQ] = OP_EQUAL,
         [Py_NE] = OP_NOT_EQUAL, [Py_GT] = OP_GREATER,    [Py_GE] = OP_GREATER_EQUAL};
-    return operate(ops[how], x, y, NULL);
+    PyObject *result = operate(ops[how], x, y, NULL);
+    if (result != Py_NotImplemented || (how != Py_EQ && how != Py_NE) || is_foreign_array(y))
+        return result;
+    Py_DECREF(result);
+    return compare_object(x, y, how);
 }
 
 /* ---- one element as a Python number ---- */
@@ -290,7 +324,7 @@ static Py_ssize_t mp_length(PyObject *self) {
 static PyObject *mp_subscript(PyObject *self, PyObject *key) {
     array *made;
     bool ok = IN_SECTION(binding_get_item(((pyarray *)self)->a, key, FACE_NUMPY, &made));
-    return ok ? binding_wrap(made) : NULL;
+    return ok ? binding_wrap_view(self, made) : NULL;
 }
 
 /* The right side of x[key] = value. */
@@ -338,7 +372,7 @@ static PyObject *sq_item(PyObject *self, Py_ssize_t i) {
     for (int d = 1; d < a->ndim; d++)
         items[d] = (array_slice){.kind = SLICE_RANGE, .stop = a->shape[d], .step = 1};
     simt_status status = IN_SECTION(array_slice_view(a, items, a->ndim, &made));
-    return binding_ok(status) ? binding_wrap(made) : NULL;
+    return binding_ok(status) ? binding_wrap_view(self, made) : NULL;
 }
 
 static int sq_contains(PyObject *self, PyObject *value) {
@@ -383,7 +417,19 @@ GETTER(dtype, binding_numpy_dtype(a->dt))
 static PyObject *get_transposed(PyObject *self, void *closure) {
     array *made;
     simt_status status = IN_SECTION(array_transpose(((pyarray *)self)->a, NULL, &made));
-    return binding_ok(status) ? binding_wrap(made) : NULL;
+    return binding_ok(status) ? binding_wrap_view(self, made) : NULL;
+}
+
+static PyObject *get_base(PyObject *self, void *closure) {
+    PyObject *base = ((pyarray *)self)->extra;
+    return Py_NewRef(base ? base : Py_None);
+}
+
+static PyObject *get_f_contiguous(PyObject *self, void *closure) {
+    return PyBool_FromLong(array_is_f_contiguous(((pyarray *)self)->a));
+}
+static PyObject *get_c_contiguous(PyObject *self, void *closure) {
+    return PyBool_FromLong(array_is_contiguous(((pyarray *)self)->a));
 }
 
 static int set_shape(PyObject *self, PyObject *value, void *closure) {
@@ -429,6 +475,9 @@ static PyGetSetDef getset[] = {
     {"itemsize", get_itemsize, NULL, "Bytes of one element.", NULL},
     {"nbytes", get_nbytes, NULL, "Bytes of all elements.", NULL},
     {"dtype", get_dtype, NULL, "The element type, a numpy.dtype.", NULL},
+    {"base", get_base, NULL, "The array whose memory this one views, or None.", NULL},
+    {"_c_contiguous", get_c_contiguous, NULL, NULL, NULL},
+    {"_f_contiguous", get_f_contiguous, NULL, NULL, NULL},
     {"T", get_transposed, NULL, "The transposed view.", NULL},
     {NULL},
 };

@@ -242,6 +242,8 @@ random_state *binding_random_state(PyObject *o); /* borrowed; NULL: TypeError is
 /* An elementwise row on n objects; out and dtype may be NULL or None. */
 PyObject *binding_elementwise(array_op op, PyObject *const *objects, int n, PyObject *out,
                               PyObject *dtype_object);
+PyObject *binding_elementwise_cast(array_op op, PyObject *const *objects, int n, PyObject *out,
+                                   PyObject *dtype_object, char casting);
 PyObject *binding_operate(array_op op, const operand *in, int n,
                           PyObject *out); /* on operands; out may be NULL */
 /* `name` as in the method table: sum, ..., mean, var, std. All arguments but a may be NULL. */
@@ -263,7 +265,14 @@ PyObject *binding_reduce(reduction kind, array *a, PyObject *axis, PyObject *dty
 /* The array of an ndarray argument (borrowed), or NULL with CuPy's TypeError. */
 array *binding_get_ndarray(PyObject *o);
 /* A result into `out` (an ndarray, None or NULL): takes `made`, returns out or the wrapped array. */
-PyObject *binding_into_out(array *made, PyObject *out);
+PyObject *binding_into_out(array *made, PyObject *out); /* casting same_kind */
+PyObject *binding_cast_into(array *made, PyObject *out, char casting);
+PyObject *binding_dot_into(array *made, PyObject *out); /* whose type must be the result's */
+/* casting=, order= as letters (graph_can_cast, array_astype_order); NULL: same_kind, `usual`. */
+bool binding_to_casting(PyObject *o, char *out);
+bool binding_to_order(PyObject *o, char usual, char *out);
+/* As binding_wrap: a view of `of`, whose base it gets. */
+PyObject *binding_wrap_view(PyObject *of, array *made);
 PyObject *binding_to_numpy(array *a); /* a new numpy.ndarray */
 extern PyMethodDef binding_ndarray_methods[];
 /* array_repeat_index of an integer or an array of them. */

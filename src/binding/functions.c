@@ -62,7 +62,9 @@ static PyObject *ew_keywords(array_op op, PyObject *const *args, Py_ssize_t narg
                         "where= of elementwise functions is not in simt yet");
         return NULL;
     }
-    return binding_elementwise(op, positional, arity, values[3], values[4]);
+    char casting;
+    if (!binding_to_casting(values[5], &casting)) return NULL;
+    return binding_elementwise_cast(op, positional, arity, values[3], values[4], casting);
 }
 
 static inline PyObject *ew_call(array_op op, int arity, PyObject *const *args, Py_ssize_t nargs,
@@ -155,6 +157,20 @@ static bool array_of_object(PyObject *o, bool has, dtype dt, bool copy, array **
     return ok;
 }
 
+/* Arrays of ours are copied as they lie, others come in C order. */
+static bool array_in_order(PyObject *o, bool has, dtype dt, bool copy, char order, array **out) {
+    if (PyObject_TypeCheck(o, &binding_ndarray_type)) {
+        array *a = ((pyarray *)o)->a;
+        return binding_ok(array_astype_order(a, has ? dt : a->dt, order, out));
+    }
+    if (!array_of_object(o, has, dt, copy, out)) return false;
+    if (order != 'F' || array_is_f_contiguous(*out)) return true;
+    array *c = *out;
+    bool ok = binding_ok(array_astype_order(c, c->dt, 'F', out));
+    array_unref(c);
+    return ok;
+}
+
 FUNCTION(make_array) {
     PARSE("array", 2, 1, "obj", "dtype", "copy", "order", "ndmin")
     bool has;
@@ -172,8 +188,15 @@ FUNCTION(make_array) {
     if (copy < 0) return NULL;
     bool same = PyObject_TypeCheck(values[0], &binding_ndarray_type) &&
                 (!has || ((pyarray *)values[0])->a->dt == dt);
-    if (same && !copy && ((pyarray *)values[0])->a->ndim >= ndmin) return Py_NewRef(values[0]);
-    if (!array_of_object(values[0], has, dt, copy != 0, &made)) return NULL;
+    char order;
+    if (!binding_to_order(values[3], 'K', &order)) return NULL;
+    if (same) {
+        array *a = ((pyarray *)values[0])->a;
+        bool lies = order == 'K' || order == 'A' || (order == 'C' && array_is_contiguous(a)) ||
+                    (order == 'F' && array_is_f_contiguous(a));
+        if (!copy && lies && a->ndim >= ndmin) return Py_NewRef(values[0]);
+    }
+    if (!array_in_order(values[0], has, dt, copy != 0, order, &made)) return NULL;
     if (made->ndim >= ndmin) return binding_wrap(made);
     int missing = (int)ndmin - made->ndim;
     for (int d = 0; d < ndmin; d++) shape[d] = d < missing ? 1 : made->shape[d - missing];
@@ -190,31 +213,47 @@ static bool shape_and_dtype(PyObject *shape_object, PyObject *dtype_object, int6
            binding_to_dtype_or_none(dtype_object, &has, dt);
 }
 
+/* New arrays lie in C or Fortran order. */
+static bool creation_order(PyObject *o, char *order) {
+    if (!binding_to_order(o, 'C', order)) return false;
+    if (*order == 'C' || *order == 'F') return true;
+    PyErr_SetString(PyExc_ValueError, "only 'C' or 'F' order is permitted");
+    return false;
+}
+
 FUNCTION(make_empty) {
     PARSE("empty", 3, 1, "shape", "dtype", "order")
     int64_t shape[ARRAY_MAX_NDIM];
     int ndim;
     dtype dt = DT_F64;
     array *made = NULL;
-    if (!shape_and_dtype(values[0], values[1], shape, &ndim, &dt)) return NULL;
-    return wrap(array_empty(dt, shape, ndim, &made), &made);
+    char order;
+    if (!shape_and_dtype(values[0], values[1], shape, &ndim, &dt) ||
+        !creation_order(values[2], &order))
+        return NULL;
+    return wrap(array_full_order(dt, shape, ndim, NULL, order, &made), &made);
 }
 
-static PyObject *filled(PyObject *shape_object, PyObject *dtype_object, int64_t value) {
+static PyObject *filled(PyObject *shape_object, PyObject *dtype_object, PyObject *order_object,
+                        int64_t value) {
+    char order;
     int64_t shape[ARRAY_MAX_NDIM];
     int ndim;
     dtype dt = DT_F64;
     array *made = NULL;
-    if (!shape_and_dtype(shape_object, dtype_object, shape, &ndim, &dt)) return NULL;
-    return wrap(array_full(dt, shape, ndim, (scalar){.kind = 'I', .i = value}, &made), &made);
+    if (!shape_and_dtype(shape_object, dtype_object, shape, &ndim, &dt) ||
+        !creation_order(order_object, &order))
+        return NULL;
+    const scalar s = {.kind = 'I', .i = value};
+    return wrap(array_full_order(dt, shape, ndim, &s, order, &made), &made);
 }
 FUNCTION(make_zeros) {
     PARSE("zeros", 3, 1, "shape", "dtype", "order")
-    return filled(values[0], values[1], 0);
+    return filled(values[0], values[1], values[2], 0);
 }
 FUNCTION(make_ones) {
     PARSE("ones", 3, 1, "shape", "dtype", "order")
-    return filled(values[0], values[1], 1);
+    return filled(values[0], values[1], values[2], 1);
 }
 
 FUNCTION(make_full) {
@@ -225,7 +264,10 @@ FUNCTION(make_full) {
     dtype dt = DT_F64;
     operand value;
     array *made = NULL;
-    if (!shape_and_dtype(values[0], values[2], shape, &ndim, &dt)) return NULL;
+    char order;
+    if (!shape_and_dtype(values[0], values[2], shape, &ndim, &dt) ||
+        !creation_order(values[3], &order))
+        return NULL;
     has = values[2] && values[2] != Py_None;
     int done = binding_to_operand(values[1], FACE_NUMPY, &value);
     if (done == 0)
@@ -245,8 +287,8 @@ FUNCTION(make_full) {
                      dtype_table[dt].name);
         return NULL;
     }
-    if (!value.a) return wrap(array_full(dt, shape, ndim, value.s, &made), &made);
-    bool ok = binding_ok(array_empty(dt, shape, ndim, &made)) &&
+    if (!value.a) return wrap(array_full_order(dt, shape, ndim, &value.s, order, &made), &made);
+    bool ok = binding_ok(array_full_order(dt, shape, ndim, NULL, order, &made)) &&
               binding_ok(array_assign(made, &value, FACE_NUMPY));
     array_unref(value.a);
     return ok ? binding_wrap(made) : NULL;
@@ -384,7 +426,40 @@ static bool to_arrays(PyObject *o, array ***out, Py_ssize_t *n) {
     return ok;
 }
 
-static PyObject *join(bool stack, PyObject *sequence, PyObject *axis_object, PyObject *out) {
+/* The parts as `dt`, where the casting allows it. */
+static bool cast_parts(array **arrays, Py_ssize_t n, dtype dt, char casting) {
+    for (Py_ssize_t i = 0; i < n; i++) {
+        if (!graph_can_cast(arrays[i]->dt, dt, casting)) {
+            PyErr_Format(PyExc_TypeError,
+                         "Cannot cast array data from dtype('%s') to dtype('%s') according to the "
+                         "rule '%s'",
+                         dtype_table[arrays[i]->dt].name, dtype_table[dt].name,
+                         graph_casting_name(casting));
+            return false;
+        }
+        array *cast;
+        if (arrays[i]->dt == dt) continue;
+        if (!binding_ok(array_astype_order(arrays[i], dt, 'K', &cast))) return false;
+        array_unref(arrays[i]);
+        arrays[i] = cast;
+    }
+    return true;
+}
+
+/* values: arrays, axis, out, dtype, casting */
+static PyObject *join(bool stack, PyObject **values) {
+    PyObject *sequence = values[0], *axis_object = values[1], *out = values[2];
+    bool has;
+    char casting;
+    dtype dt = DT_F64;
+    if (!binding_to_dtype_or_none(values[3], &has, &dt) || !binding_to_casting(values[4], &casting))
+        return NULL;
+    if (has && out && out != Py_None) {
+        PyErr_SetString(PyExc_TypeError,
+                        "concatenate() only takes `out` or `dtype` as an argument, "
+                        "but both were provided.");
+        return NULL;
+    }
     array **arrays, *made = NULL;
     Py_ssize_t n;
     int64_t axis = 0;
@@ -413,20 +488,21 @@ static PyObject *join(bool stack, PyObject *sequence, PyObject *axis_object, PyO
         ok = false;
     }
     if (axis < 0) axis += ndim;
+    ok = ok && (!has || cast_parts(arrays, n, dt, casting));
     ok = ok && binding_ok(stack ? array_stack(arrays, (int)n, (int)axis, FACE_NUMPY, &made)
                                 : array_concatenate(arrays, (int)n, (int)axis, FACE_NUMPY, &made));
     for (Py_ssize_t i = 0; i < n; i++) array_unref(arrays[i]);
     PyMem_Free(arrays);
-    return ok ? binding_into_out(made, out) : NULL;
+    return ok ? binding_cast_into(made, out, casting) : NULL;
 }
 
 FUNCTION(concatenate) {
-    PARSE("concatenate", 3, 1, "arrays", "axis", "out")
-    return join(false, values[0], values[1], values[2]);
+    PARSE("concatenate", 3, 1, "arrays", "axis", "out", "dtype", "casting")
+    return join(false, values);
 }
 FUNCTION(stack) {
-    PARSE("stack", 3, 1, "arrays", "axis", "out")
-    return join(true, values[0], values[1], values[2]);
+    PARSE("stack", 3, 1, "arrays", "axis", "out", "dtype", "casting")
+    return join(true, values);
 }
 
 bool binding_repeat_index(PyObject *o, PyObject *size_object, graph_face face, array **out) {
@@ -461,7 +537,9 @@ FUNCTION(broadcast_to) {
     int64_t shape[ARRAY_MAX_NDIM];
     int ndim;
     if (!a || !binding_to_shape(values[1], "shape", shape, &ndim)) return NULL;
-    return wrap(array_broadcast_to(a, shape, ndim, &made), &made);
+    return binding_ok(array_broadcast_to(a, shape, ndim, &made))
+               ? binding_wrap_view(values[0], made)
+               : NULL;
 }
 
 FUNCTION(expand_dims) {
@@ -469,7 +547,8 @@ FUNCTION(expand_dims) {
     array *a = binding_get_ndarray(values[0]), *made = NULL;
     int axis;
     if (!a || !binding_to_axis(values[1], a->ndim + 1, FACE_NUMPY, &axis)) return NULL;
-    return wrap(array_expand_dims(a, axis, &made), &made);
+    return binding_ok(array_expand_dims(a, axis, &made)) ? binding_wrap_view(values[0], made)
+                                                         : NULL;
 }
 
 FUNCTION(take_along_axis) {
@@ -518,7 +597,7 @@ FUNCTION(dot) {
     array *a = binding_get_ndarray(values[0]), *b = a ? binding_get_ndarray(values[1]) : NULL,
           *made = NULL;
     if (!b || !binding_ok(array_dot(a, b, &made))) return NULL;
-    return binding_into_out(made, values[2]);
+    return binding_dot_into(made, values[2]);
 }
 
 /* ---- looking inside ---- */
@@ -586,6 +665,18 @@ static PyObject *describe(PyObject *module, PyObject *o) {
                          (long long)a->offset, "dtype", (int)a->dt);
 }
 
+/* The axes of an array, outermost in memory first. */
+static PyObject *memory_order(PyObject *module, PyObject *o) {
+    array *a = any_array(o);
+    int axes[ARRAY_MAX_NDIM];
+    if (!a) return NULL;
+    if (!array_memory_order(&a, 1, a->ndim, axes))
+        for (int d = 0; d < a->ndim; d++) axes[d] = d;
+    PyObject *list = PyList_New(a->ndim);
+    for (int d = 0; list && d < a->ndim; d++) PyList_SET_ITEM(list, d, PyLong_FromLong(axes[d]));
+    return list;
+}
+
 static PyMethodDef functions[] = {
     FAST("red_sum", red_sum),
     FAST("red_prod", red_prod),
@@ -622,6 +713,7 @@ static PyMethodDef functions[] = {
      "Whether each operation runs at once; sets it."},
     {"device_name", device_name, METH_NOARGS, "Name of device 0."},
     {"trim", trim, METH_NOARGS, "Gives cached memory back to the system."},
+    {"memory_order", memory_order, METH_O, "Axes by their distance in memory."},
     {"describe", describe, METH_O, "Facts about an array's storage."},
     {NULL},
 };

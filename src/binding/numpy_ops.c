@@ -10,16 +10,63 @@ array *binding_get_ndarray(PyObject *o) {
     return NULL;
 }
 
-PyObject *binding_into_out(array *made, PyObject *out) {
+bool binding_to_casting(PyObject *o, char *out) {
+    static const char *const names[] = {"no", "equiv", "safe", "same_kind", "unsafe"};
+    const char *text = o && PyUnicode_Check(o) ? PyUnicode_AsUTF8(o) : NULL;
+    *out = 'k';
+    if (!o) return true;
+    for (int i = 0; text && i < 5; i++)
+        if (strcmp(text, names[i]) == 0) return *out = "nesku"[i], true;
+    if (!PyErr_Occurred())
+        PyErr_Format(PyExc_ValueError,
+                     "casting must be one of 'no', 'equiv', 'safe', 'same_kind', or 'unsafe' "
+                     "(got %R)",
+                     o);
+    return false;
+}
+
+bool binding_to_order(PyObject *o, char usual, char *out) {
+    *out = usual;
+    if (!o || o == Py_None) return true;
+    const char *text = PyUnicode_Check(o) ? PyUnicode_AsUTF8(o) : NULL;
+    if (text && strlen(text) == 1 && strchr("CFAKcfak", *text)) {
+        *out = *text >= 'a' ? (char)(*text - 'a' + 'A') : *text;
+        return true;
+    }
+    if (!PyErr_Occurred())
+        PyErr_Format(PyUnicode_Check(o) ? PyExc_ValueError : PyExc_TypeError,
+                     "order must be one of 'C', 'F', 'A', or 'K' (got %R)", o);
+    return false;
+}
+
+PyObject *binding_into_out(array *made, PyObject *out) { return binding_cast_into(made, out, 'k'); }
+
+PyObject *binding_cast_into(array *made, PyObject *out, char casting) {
     if (!made || !out || out == Py_None) return binding_wrap(made);
     array *to = binding_get_ndarray(out);
     simt_status status = SIMT_OK;
     if (to && (to->ndim != made->ndim ||
                memcmp(to->shape, made->shape, sizeof to->shape[0] * (size_t)to->ndim)))
         status = status_fail(SIMT_ERR_VALUE, "output parameter has the wrong shape");
+    else if (to && !graph_can_cast(made->dt, to->dt, casting))
+        status = status_fail(SIMT_ERR_TYPE,
+                             "Cannot cast the result from dtype('%s') to out's dtype('%s') "
+                             "with casting rule '%s'",
+                             dtype_table[made->dt].name, dtype_table[to->dt].name,
+                             graph_casting_name(casting));
     if (to && status == SIMT_OK) status = array_assign(to, &(operand){.a = made}, FACE_NUMPY);
     array_unref(made);
     return to && binding_ok(status) ? Py_NewRef(out) : NULL;
+}
+
+PyObject *binding_dot_into(array *made, PyObject *out) {
+    array *to = made && out && out != Py_None ? binding_get_ndarray(out) : NULL;
+    if (!to || (to->dt == made->dt && array_is_contiguous(to))) return binding_into_out(made, out);
+    array_unref(made);
+    PyErr_SetString(PyExc_ValueError,
+                    "output array is not acceptable (must have the right datatype, "
+                    "number of dimensions, and be a C-Array)");
+    return NULL;
 }
 
 /* ---- elementwise ---- */
@@ -40,47 +87,28 @@ static PyObject *compare_beyond(array_op op, const operand *in, const operand *n
     return binding_wrap(made);
 }
 
-/* NEP 50: a Python integer must fit the integer type it takes part in. 1: fine; 0: *result is the answer
- * (NULL: exception). */
-static int check_weak(array_op op, const operand *in, int n, PyObject **result) {
-    int array_at = -1, number_at = -1;
-    dtype dt = DT_BOOL;
-    for (int i = op == OP_WHERE; i < n; i++) {
-        if (in[i].a) {
-            dt = array_at < 0 ? in[i].a->dt : dtype_promote(dt, in[i].a->dt);
-            array_at = i;
-        } else if (in[i].s.kind == 'F') {
-            return 1; /* the computation is in floats */
-        } else if (in[i].s.kind != 'B') {
-            number_at = i;
-        }
-    }
-    if (array_at < 0 || number_at < 0 || !dtype_is_integer(dt)) return 1;
-    for (int i = op == OP_WHERE; i < n; i++) {
-        if (in[i].a || in[i].s.kind == 'B' || binding_integer_fits(in[i].s, dt)) continue;
-        if (n == 2 && is_comparison(op)) {
-            *result = compare_beyond(op, &in[array_at], &in[i], i == 0);
-            return 0;
-        }
-        PyObject *number = binding_from_scalar(in[i].s);
-        if (number)
-            PyErr_Format(PyExc_OverflowError, "Python integer %R out of bounds for %s", number,
-                         dtype_table[dt].name);
-        Py_XDECREF(number);
-        *result = NULL;
-        return 0;
-    }
-    return 1;
+/* NEP 50: a comparison with a Python integer that the integer type cannot hold is decided by it alone (others are
+ * refused where types are found). True: *result is the answer, or NULL with an exception. */
+static bool decided(array_op op, const operand *in, int n, PyObject **result) {
+    if (n != 2 || !is_comparison(op)) return false;
+    int number = in[0].a ? 1 : 0;
+    const array *a = in[1 - number].a;
+    const operand *o = &in[number];
+    if (!a || o->a || !o->weak || o->s.kind == 'F' || o->s.kind == 'B') return false;
+    if (!dtype_is_integer(a->dt) || binding_integer_fits(o->s, a->dt)) return false;
+    *result = compare_beyond(op, &in[1 - number], o, number == 0);
+    return true;
 }
 
 static PyObject *run_elementwise(array_op op, const operand *in, int n, PyObject *out,
-                                 bool has_dtype, dtype dt) {
+                                 bool has_dtype, dtype dt, char casting) {
     PyObject *result;
-    if (!check_weak(op, in, n, &result)) return result;
+    if (!out && decided(op, in, n, &result)) return result;
     op_options options = {.face = FACE_NUMPY,
                           .default_float = DT_F64,
                           .has_dtype = has_dtype,
-                          .same_kind = true,
+                          .keep_order = true,
+                          .casting = casting,
                           .dt = dt};
     if (out) {
         options.out = binding_get_ndarray(out);
@@ -96,11 +124,16 @@ static PyObject *run_elementwise(array_op op, const operand *in, int n, PyObject
 }
 
 PyObject *binding_operate(array_op op, const operand *in, int n, PyObject *out) {
-    return run_elementwise(op, in, n, out, false, DT_BOOL);
+    return run_elementwise(op, in, n, out, false, DT_BOOL, 'k');
 }
 
 PyObject *binding_elementwise(array_op op, PyObject *const *objects, int n, PyObject *out,
                               PyObject *dtype_object) {
+    return binding_elementwise_cast(op, objects, n, out, dtype_object, 'k');
+}
+
+PyObject *binding_elementwise_cast(array_op op, PyObject *const *objects, int n, PyObject *out,
+                                   PyObject *dtype_object, char casting) {
     operand in[3];
     bool has_dtype;
     dtype dt = DT_BOOL;
@@ -112,7 +145,7 @@ PyObject *binding_elementwise(array_op op, PyObject *const *objects, int n, PyOb
         have++;
     if (done == 0)
         PyErr_Format(PyExc_TypeError, "Unsupported type %R", (PyObject *)Py_TYPE(objects[have]));
-    PyObject *result = done > 0 ? run_elementwise(op, in, n, out, has_dtype, dt) : NULL;
+    PyObject *result = done > 0 ? run_elementwise(op, in, n, out, has_dtype, dt, casting) : NULL;
     for (int i = 0; i < have; i++) binding_operand_done(&in[i]);
     return result;
 }
@@ -156,10 +189,35 @@ static simt_status run_reduction(reduction kind, array *a, const reduce_options 
     }
 }
 
+/* What is left of an array lies as the array does (order K), but positions. */
+static simt_status reduce_as_it_lies(reduction kind, array *a, const reduce_options *o, bool all,
+                                     array **out) {
+    int axes[ARRAY_MAX_NDIM];
+    if (all || kind == REDUCE_ARGMAX || kind == REDUCE_ARGMIN ||
+        !array_memory_order(&a, 1, a->ndim, axes))
+        return run_reduction(kind, a, o, all, out);
+    reduce_options turned = *o;
+    turned.keepdims = true;
+    turned.axes_mask = 0;
+    for (int d = 0; d < a->ndim; d++) turned.axes_mask |= (o->axes_mask >> axes[d] & 1) << d;
+    array *view, *made = NULL, *whole;
+    SIMT_TRY(array_transpose(a, axes, &view));
+    simt_status status = run_reduction(kind, view, &turned, false, &made);
+    array_unref(view);
+    status = array_turn_back(status, made, axes, &whole);
+    if (status != SIMT_OK || o->keepdims) {
+        *out = whole;
+        return status;
+    }
+    status = array_squeeze(whole, o->axes_mask, out);
+    array_unref(whole);
+    return status;
+}
+
 PyObject *binding_reduce(reduction kind, array *a, PyObject *axis, PyObject *dtype_object,
                          PyObject *out, PyObject *ddof, PyObject *keepdims) {
     reduce_options o = {.face = FACE_NUMPY, .default_float = DT_F64};
-    bool all;
+    bool all, divides = kind == REDUCE_MEAN || kind == REDUCE_VAR || kind == REDUCE_STD;
     if (!binding_to_axes(axis, a->ndim, FACE_NUMPY, &o.axes_mask, &all)) return NULL;
     if (!binding_to_dtype_or_none(dtype_object, &o.has_dtype, &o.dt)) return NULL;
     if (keepdims) {
@@ -171,9 +229,21 @@ PyObject *binding_reduce(reduction kind, array *a, PyObject *axis, PyObject *dty
         o.ddof = binding_double(ddof);
         if (o.ddof == -1 && PyErr_Occurred()) return NULL;
     }
+    bool named = axis && axis != Py_None && !(PyTuple_Check(axis) && PyTuple_GET_SIZE(axis) == 0);
+    if (a->ndim == 0 && named && divides) {
+        binding_raise_axis(0, 0, FACE_NUMPY);
+        return NULL;
+    }
+    if ((kind == REDUCE_SUM || kind == REDUCE_PROD) && out && out != Py_None && !o.has_dtype) {
+        array *to = binding_get_ndarray(out); /* NumPy adds in the type of out */
+        if (!to) return NULL;
+        o.has_dtype = dtype_is_float(to->dt) || !dtype_is_float(a->dt);
+        o.dt = to->dt;
+    }
     array *made;
-    if (!binding_ok(run_reduction(kind, a, &o, all, &made))) return NULL;
-    return binding_into_out(made, out);
+    if (!binding_ok(reduce_as_it_lies(kind, a, &o, all, &made))) return NULL;
+    bool position = kind == REDUCE_ARGMAX || kind == REDUCE_ARGMIN;
+    return binding_cast_into(made, out, position ? 'k' : 'u'); /* as NumPy's */
 }
 
 /* ---- to NumPy ---- */

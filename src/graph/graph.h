@@ -55,7 +55,10 @@ simt_status graph_dtypes(array_op op, graph_face face, const graph_type *in, int
                          dtype default_float, dtype *compute, dtype *result);
 /* NumPy's dtype= of a ufunc: there must be a loop with that result; same_kind: and the operands must go into
  * it without changing to a lower kind. */
-simt_status graph_check_loop(array_op op, const graph_type *in, int nin, dtype dt, bool same_kind);
+simt_status graph_check_loop(array_op op, const graph_type *in, int nin, dtype dt, char casting);
+/* NumPy's casting= by a letter: n(o), e(quiv), s(afe), k (same_kind; also 0), u(nsafe). */
+bool graph_can_cast(dtype from, dtype to, char casting);
+const char *graph_casting_name(char casting);
 bool graph_is_same_kind(dtype from, dtype to); /* NumPy's rule for casts */
 simt_status graph_reduce_dtype(array_op op, graph_face face, dtype in, dtype *result);
 /* numpy.broadcast_shapes. Failure: SIMT_ERR_VALUE with NumPy's words, or SIMT_ERR_RUNTIME with PyTorch's. */

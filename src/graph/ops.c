@@ -92,6 +92,24 @@ bool graph_is_same_kind(dtype from, dtype to) {
     return (f ? f : order + 3) <= (t ? t : order + 3);
 }
 
+bool graph_can_cast(dtype from, dtype to, char casting) {
+    switch (casting) {
+    case 'n':
+    case 'e': return from == to;
+    case 's': return dtype_promote(from, to) == to;
+    case 'u': return true;
+    default: return graph_is_same_kind(from, to);
+    }
+}
+
+const char *graph_casting_name(char casting) {
+    return casting == 'n'   ? "no"
+           : casting == 'e' ? "equiv"
+           : casting == 's' ? "safe"
+           : casting == 'u' ? "unsafe"
+                            : "same_kind";
+}
+
 /* Whether NumPy's ufunc has a loop with this result type. */
 static bool has_loop(array_op op, dtype dt) {
     bool floats = dtype_is_float(dt), truth = dt == DT_BOOL;
@@ -109,7 +127,7 @@ static bool has_loop(array_op op, dtype dt) {
     }
 }
 
-simt_status graph_check_loop(array_op op, const graph_type *in, int nin, dtype dt, bool same_kind) {
+simt_status graph_check_loop(array_op op, const graph_type *in, int nin, dtype dt, char casting) {
     const array_op_info *row = &array_op_table[op];
     if (!has_loop(op, dt))
         return status_fail(SIMT_ERR_TYPE,
@@ -117,13 +135,17 @@ simt_status graph_check_loop(array_op op, const graph_type *in, int nin, dtype d
                            "ufunc %s (dtype=%s)",
                            row->name, dtype_table[dt].name);
     bool tests = strchr("CTL", row->dtypes) != NULL; /* their dtype is the result's alone */
-    for (int i = row->dtypes == 'W'; same_kind && !tests && i < nin; i++) {
-        dtype from = in[i].weak && in[i].dt == DT_I64 ? DT_U8 : in[i].dt; /* an int goes into any */
-        if (!graph_is_same_kind(from, dt))
+    for (int i = row->dtypes == 'W'; casting && !tests && i < nin; i++) {
+        dtype from = in[i].dt;
+        if (in[i].weak && from != DT_BOOL) /* an int goes into any, a float into floats */
+            from = dtype_is_float(from) == dtype_is_float(dt) ? dt : from == DT_I64 ? DT_U8 : from;
+        bool fits = in[i].weak ? graph_is_same_kind(from, dt) : graph_can_cast(from, dt, casting);
+        if (!fits)
             return status_fail(SIMT_ERR_TYPE,
                                "Cannot cast ufunc '%s' input %d from dtype('%s') to dtype('%s') "
-                               "with casting rule 'same_kind'",
-                               row->name, i, dtype_table[in[i].dt].name, dtype_table[dt].name);
+                               "with casting rule '%s'",
+                               row->name, i, dtype_table[in[i].dt].name, dtype_table[dt].name,
+                               graph_casting_name(casting));
     }
     return SIMT_OK;
 }
@@ -138,6 +160,12 @@ static dtype to_float(dtype dt, graph_face face, dtype default_float) {
 /* NumPy's float loops of several operands: each becomes a float by its own width, then they promote. */
 static dtype promote_as_floats(const graph_type *in, int nin) {
     graph_type floats[3];
+    bool counted = false, truths = true; /* a Python integer makes bool an int64 */
+    for (int i = 0; i < nin; i++) {
+        counted |= in[i].weak && dtype_is_integer(in[i].dt);
+        truths &= in[i].weak || in[i].dt == DT_BOOL;
+    }
+    if (counted && truths) return DT_F64;
     for (int i = 0; i < nin; i++) {
         floats[i] = in[i];
         if (!in[i].weak) floats[i].dt = to_float(in[i].dt, FACE_NUMPY, DT_F64);

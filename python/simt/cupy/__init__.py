@@ -26,6 +26,7 @@ from ._creation import (  # noqa: F401
     asanyarray,
     asarray,
     ascontiguousarray,
+    asfortranarray,
     asnumpy,
     copy,
     diag,
@@ -178,11 +179,11 @@ del _name, _target
 _FROM_NUMPY = frozenset(
     """bool_ int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 int_ uint
     intp uintp intc uintc byte ubyte short ushort longlong ulonglong half single double generic
-    number integer signedinteger unsignedinteger inexact floating dtype finfo iinfo issubdtype
-    can_cast promote_types result_type isscalar ndindex""".split()
+    complex64 complex128 number integer signedinteger unsignedinteger inexact floating dtype finfo
+    iinfo issubdtype promote_types isscalar ndindex""".split()
 )
 
-_lazy_getattr, _names = _module_hooks(globals(), lazy=("exceptions", "testing"))
+_lazy_getattr, _names = _module_hooks(globals(), lazy=("exceptions", "fft", "testing"))
 
 
 def __getattr__(name):
@@ -196,6 +197,23 @@ def __getattr__(name):
 
 def __dir__():
     return sorted({*_names(), *_FROM_NUMPY})
+
+
+def _dtype_of(x):
+    """NumPy's functions of types take our arrays for their types."""
+    return x.dtype if isinstance(x, ndarray) else x
+
+
+def can_cast(from_, to, casting="safe"):
+    import numpy
+
+    return numpy.can_cast(_dtype_of(from_), to, casting)
+
+
+def result_type(*arrays_and_dtypes):
+    import numpy
+
+    return numpy.result_type(*map(_dtype_of, arrays_and_dtypes))
 
 
 def get_array_module(*args):

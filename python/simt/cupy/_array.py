@@ -44,10 +44,16 @@ def _array_ufunc(self, ufunc, method, *inputs, **kwargs):
     function = getattr(simt.cupy, ufunc.__name__, None)
     if method != "__call__" or function is None:
         return NotImplemented
+    # a NumPy scalar on the left comes as an array without axes
+    inputs = [x[()] if getattr(x, "shape", None) == () and _numpys(x) else x for x in inputs]
     out = kwargs.get("out")
     if isinstance(out, tuple) and len(out) == 1:
         kwargs["out"] = out[0]
     return function(*inputs, **kwargs)
+
+
+def _numpys(x):
+    return type(x).__module__ == "numpy"
 
 
 def _array_function(self, function, types, args, kwargs):
@@ -72,12 +78,24 @@ def _format(self, spec):
 
 
 class Flags:
-    """ndarray.flags."""
+    """ndarray.flags: how it lies in memory, and whether the memory is its own."""
 
-    def __init__(self, c_contiguous, f_contiguous):
-        self.c_contiguous = c_contiguous
-        self.f_contiguous = f_contiguous
-        self.owndata = True
+    __slots__ = ("_c", "_f", "_own")
+
+    def __init__(self, c_contiguous, f_contiguous, owndata):
+        self._c, self._f, self._own = c_contiguous, f_contiguous, owndata
+
+    @property
+    def c_contiguous(self):
+        return self._c
+
+    @property
+    def f_contiguous(self):
+        return self._f
+
+    @property
+    def owndata(self):
+        return self._own
 
     @property
     def forc(self):
@@ -89,7 +107,18 @@ class Flags:
 
     def __getitem__(self, name):
         names = {"C": "c_contiguous", "F": "f_contiguous", "O": "owndata"}
-        return getattr(self, names.get(name, name.lower()))
+        known = ("c_contiguous", "f_contiguous", "owndata", "forc", "fnc")
+        found = names.get(name, name.lower() if isinstance(name, str) else None)
+        if found not in known:
+            raise KeyError("Unknown flag")
+        return getattr(self, found)
+
+    def __eq__(self, other):
+        if not isinstance(other, Flags):
+            return NotImplemented
+        return (self._c, self._f, self._own) == (other._c, other._f, other._own)
+
+    __hash__ = None
 
     def __repr__(self):
         return (
@@ -100,7 +129,7 @@ class Flags:
 
 
 def _flags(self):
-    return Flags(_core.describe(self)["contiguous"], _core.describe(self.T)["contiguous"])
+    return Flags(self._c_contiguous, self._f_contiguous, self.base is None)
 
 
 class MemoryPointer:
@@ -139,7 +168,7 @@ def _by_function(name):
 def _sort_in_place(self, axis=-1, kind=None):
     from simt.cupy import sort
 
-    self[...] = sort(self, axis)
+    self[...] = sort(self, axis, kind)
 
 
 _core.extend_type(
@@ -157,7 +186,6 @@ _core.extend_type(
         "data": property(MemoryPointer),
         "real": property(lambda self: self),
         "imag": property(_imag),
-        "base": property(lambda self: None),
         "conj": lambda self: self,
         "argsort": _by_function("argsort"),
         "sort": _sort_in_place,

@@ -5,12 +5,16 @@ from simt._core import arange, array, empty, eye, full, linspace, ndarray, ones,
 
 
 def asarray(a, dtype=None, order=None, *, blocking=False):
+    """blocking: copies from the host are always finished on return."""
     return array(a, dtype, copy=False, order=order)
 
 
 def ascontiguousarray(a, dtype=None):
-    a = array(a, dtype, copy=False, ndmin=1)
-    return a if _core.describe(a)["contiguous"] else a.copy()
+    return array(a, dtype, copy=False, order="C", ndmin=1)
+
+
+def asfortranarray(a, dtype=None):
+    return array(a, dtype, copy=False, order="F")
 
 
 def asanyarray(a, dtype=None, order=None):
@@ -18,7 +22,7 @@ def asanyarray(a, dtype=None, order=None):
 
 
 def copy(a, order="K"):
-    return a.copy(order)
+    return a.copy("K" if order is None else order)
 
 
 def asnumpy(a, stream=None, order="C", out=None, *, blocking=True):
@@ -27,32 +31,51 @@ def asnumpy(a, stream=None, order="C", out=None, *, blocking=True):
         return a.get(stream, order, out)
     import numpy
 
-    made = numpy.asarray(a)
+    made = numpy.asarray(a, order=order)
     if out is None:
         return made
     numpy.copyto(out, made)
     return out
 
 
-def _like(a, dtype, shape):
-    return (a.shape if shape is None else shape), (a.dtype if dtype is None else dtype)
+def _like(make, a, dtype, order, subok, shape, *value):
+    """An array as `a`, lying as it does (order K) or as asked for."""
+    if subok:
+        raise TypeError("subok is not supported")
+    a = asarray(a)
+    dtype = a.dtype if dtype is None else dtype
+    if shape is not None:
+        try:
+            ndim = len(shape)
+        except TypeError:
+            ndim = 1
+        if order in (None, "K", "k") and ndim != a.ndim:
+            order = "C"
+    shape = a.shape if shape is None else shape
+    if order in (None, "K", "k"):
+        axes = _core.memory_order(a)
+        turned = make([shape[d] for d in axes], *value, dtype)
+        back = [axes.index(d) for d in range(len(axes))]
+        return turned.transpose(back) if back != sorted(back) else turned
+    if order in ("A", "a"):
+        order = "F" if a._f_contiguous and not a._c_contiguous else "C"
+    return make(shape, *value, dtype, order)
 
 
 def empty_like(a, dtype=None, order="K", subok=None, shape=None):
-    return empty(*_like(a, dtype, shape))
+    return _like(empty, a, dtype, order, subok, shape)
 
 
 def zeros_like(a, dtype=None, order="K", subok=None, shape=None):
-    return zeros(*_like(a, dtype, shape))
+    return _like(zeros, a, dtype, order, subok, shape)
 
 
 def ones_like(a, dtype=None, order="K", subok=None, shape=None):
-    return ones(*_like(a, dtype, shape))
+    return _like(ones, a, dtype, order, subok, shape)
 
 
 def full_like(a, fill_value, dtype=None, order="K", subok=None, shape=None):
-    shape, dtype = _like(a, dtype, shape)
-    return full(shape, fill_value, dtype)
+    return _like(full, a, dtype, order, subok, shape, fill_value)
 
 
 def identity(n, dtype=float):
@@ -134,11 +157,14 @@ def load(file, mmap_mode=None, allow_pickle=False):
     """numpy.load into an array; files that need pickle are refused."""
     import numpy
 
+    if allow_pickle:
+        raise NotImplementedError("allow_pickle=True is not in simt: no pickle is executed")
     made = numpy.load(file, mmap_mode=mmap_mode, allow_pickle=False)
     return array(made) if isinstance(made, numpy.ndarray) else made
 
 
 def save(file, arr, allow_pickle=False):
+    """Arrays of numbers need no pickle, so that allow_pickle changes nothing."""
     import numpy
 
     numpy.save(file, asnumpy(arr), allow_pickle=False)

@@ -3,7 +3,7 @@
 import operator
 
 from simt import _core
-from simt._core import concatenate, empty
+from simt._core import concatenate, empty, ndarray
 from simt.cupy._creation import asarray
 
 
@@ -76,6 +76,8 @@ def expand_dims(a, axis):
 
 
 def broadcast_to(array, shape, subok=False):
+    if subok:
+        raise NotImplementedError("subok=True of broadcast_to: subclasses are not in simt yet")
     return _core.broadcast_to(asarray(array), shape)
 
 
@@ -112,12 +114,13 @@ def atleast_3d(*arys):
 
 
 def vstack(tup, *, dtype=None, casting="same_kind"):
-    return concatenate([atleast_2d(a) for a in tup], 0)
+    return concatenate([atleast_2d(a) for a in tup], 0, dtype=dtype, casting=casting)
 
 
 def hstack(tup, *, dtype=None, casting="same_kind"):
     arrays = [atleast_1d(a) for a in tup]
-    return concatenate(arrays, 0 if arrays and arrays[0].ndim == 1 else 1)
+    axis = 0 if arrays and arrays[0].ndim == 1 else 1
+    return concatenate(arrays, axis, dtype=dtype, casting=casting)
 
 
 def dstack(tup):
@@ -223,9 +226,14 @@ def _roll_one(a, shift, axis):
 def roll(a, shift, axis=None):
     if axis is None:
         return _roll_one(a.ravel(), int(shift), 0).reshape(a.shape).copy()
-    axes = axis if isinstance(axis, (tuple, list)) else (axis,)
-    shifts = shift if isinstance(shift, (tuple, list)) else (shift,)
+    axes = tuple(axis) if isinstance(axis, (tuple, list)) else (axis,)
+    shifts = tuple(shift) if isinstance(shift, (tuple, list)) else (shift,)
     many = max(len(axes), len(shifts))
+    if {len(axes), len(shifts)} - {1, many} or (many > 1 and not (axes and shifts)):
+        raise ValueError(
+            f"'shift' and 'axis' should be scalars or 1D sequences of one length: "
+            f"{len(shifts)} shifts along {len(axes)} axes"
+        )
     axes, shifts = axes * (many // len(axes)), shifts * (many // len(shifts))
     made = a
     for one, by in zip(axes, shifts, strict=False):
@@ -256,10 +264,37 @@ def repeat(a, repeats, axis=None):
 
 
 def copyto(dst, src, casting="same_kind", where=None):
+    import numpy
+
+    if not isinstance(dst, ndarray):
+        raise TypeError(f"Unsupported type {type(dst)}")
+    kind = type(src) if isinstance(src, (bool, int, float)) else asarray(src).dtype
+    fits = {bool: "?buif", int: "uif" if casting != "unsafe" else "?uif", float: "f"}.get(kind)
+    ok = casting == "unsafe" or (
+        dst.dtype.kind in fits.replace("?", "b")
+        if fits
+        else numpy.can_cast(kind, dst.dtype, casting)
+    )
+    if not ok:
+        raise TypeError(
+            f"Cannot cast {'scalar ' + repr(src) if fits else f'array data from {kind!r}'} to "
+            f"{dst.dtype!r} according to the rule '{casting}'"
+        )
     if where is None:
         dst[...] = src
-    else:
-        dst[...] = _core.ew_where(where, src, dst)
+        return
+    mask = asarray(where)
+    if mask.dtype != bool:
+        raise TypeError(
+            f"Cannot cast array data from {mask.dtype!r} to dtype('bool') according to the "
+            "rule 'safe'"
+        )
+    made = _core.ew_where(mask, src if fits else asarray(src).astype(dst.dtype, copy=False), dst)
+    if made.shape != dst.shape:
+        raise ValueError(
+            f"could not broadcast input array from shape {made.shape} into shape {dst.shape}"
+        )
+    dst[...] = made
 
 
 def pad(array, pad_width, mode="constant", constant_values=0):
@@ -276,11 +311,20 @@ def pad(array, pad_width, mode="constant", constant_values=0):
 
 def argsort(a, axis=-1, kind=None):
     """Positions that sort; always stable, whatever the kind."""
+    _check_kind(kind)
     return _sorted(_core.argsort, a, axis)
 
 
 def sort(a, axis=-1, kind=None):
+    _check_kind(kind)
     return _sorted(_core.sort, a, axis)
+
+
+def _check_kind(kind):
+    if kind is not None and (
+        not isinstance(kind, str) or kind[:1].lower() not in "qhms" or not kind
+    ):
+        raise ValueError(f"sort kind must be one of 'quick', 'heap', or 'stable' (got {kind!r})")
 
 
 def _sorted(function, a, axis):

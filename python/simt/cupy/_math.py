@@ -16,7 +16,7 @@ def where(condition, x=None, y=None):
     return _where(condition, x, y)
 
 
-def clip(a, a_min=None, a_max=None, out=None):
+def clip(a, a_min, a_max, out=None):
     return asarray(a).clip(a_min, a_max, out)
 
 
@@ -26,6 +26,8 @@ def around(a, decimals=0, out=None):
 
 def reciprocal(x, /, out=None, **kwargs):
     """1 / x. Integers stay integers (booleans: int8), cut towards zero; 1 / 0 is 0, as in CuPy."""
+    if isinstance(x, (bool, int)):
+        x = asarray(x)
     dtype = kwargs.get("dtype")
     kind = getattr(x, "dtype", None) if dtype is None else asarray(0, dtype).dtype
     if kind is None or kind.kind == "f":
@@ -55,26 +57,45 @@ def modf(x):
     return _core.ew_copysign(part, x), whole
 
 
-def deg2rad(x):
-    return _core.ew_multiply(x, 0.017453292519943295)
+def _scaled(x, factor, out, kwargs):
+    """x * factor in the float type of x's width, as the ufuncs of one float operand."""
+    if isinstance(x, (bool, int)):
+        x = asarray(x)
+    if (
+        kwargs.get("dtype") is None
+        and getattr(x, "dtype", None) is not None
+        and x.dtype.kind != "f"
+    ):
+        x = x.astype({1: "float16", 2: "float32"}.get(x.dtype.itemsize, "float64"))
+    return _core.ew_multiply(x, factor, out, **kwargs)
 
 
-def rad2deg(x):
-    return _core.ew_multiply(x, 57.29577951308232)
+def deg2rad(x, /, out=None, **kwargs):
+    return _scaled(x, 0.017453292519943295, out, kwargs)
+
+
+def rad2deg(x, /, out=None, **kwargs):
+    return _scaled(x, 57.29577951308232, out, kwargs)
 
 
 def nan_to_num(x, copy=True, nan=0.0, posinf=None, neginf=None):
     import numpy
 
-    x = asarray(x)
+    given, x = x, asarray(x)
+    if not copy and not isinstance(given, ndarray):
+        raise TypeError(f"Unsupported type {type(given)}")
     if x.dtype.kind != "f":
-        return x.copy()
+        return x.copy("K") if copy else x
     limits = numpy.finfo(x.dtype)
     high = float(limits.max) if posinf is None else posinf
     low = float(limits.min) if neginf is None else neginf
     made = _where(_core.ew_isnan(x), nan, x)
     made = _where(_core.ew_equal(x, float("inf")), high, made)
-    return _where(_core.ew_equal(x, float("-inf")), low, made)
+    made = _where(_core.ew_equal(x, float("-inf")), low, made)
+    if copy:
+        return made
+    x[...] = made
+    return x
 
 
 # ---- sums and kin ----
@@ -112,6 +133,8 @@ def average(a, axis=None, weights=None, returned=False, *, keepdims=False):
             shape[axis] = -1
             weights = weights.reshape(shape)
         total = (weights + _core.zeros(a.shape, weights.dtype)).sum(axis, keepdims=keepdims)
+        if (total == 0).any():
+            raise ZeroDivisionError("Weights sum to zero, can't be normalized")
         made = (a * weights).sum(axis, keepdims=keepdims) / total
     if not returned:
         return made
@@ -159,8 +182,8 @@ def argwhere(a):
     return _core.stack(a.nonzero(), 1)
 
 
-def take(a, indices, axis=None, out=None, mode="wrap"):
-    return a.take(indices, axis, out)
+def take(a, indices, axis=None, out=None, mode="raise"):
+    return asarray(a).take(indices, axis, out, mode)
 
 
 def compress(condition, a, axis=None, out=None):
@@ -209,7 +232,35 @@ def dot(a, b, out=None):
     return _core.ew_multiply(a, b, out) if _scalar_operands(a, b) else _core.dot(a, b, out)
 
 
-def matmul(x1, x2, /, out=None, **kwargs):
+def _matmul_on(x1, x2, out, axes):
+    """matmul of the axes named for each operand and the result."""
+    given = [(a,) if not isinstance(a, (tuple, list)) else tuple(a) for a in axes]
+    needed = [min(x1.ndim, 2), min(x2.ndim, 2)]
+    needed.append(sum(n == 2 for n in needed))
+    if len(given) == 2 and needed[2] == 0:
+        given.append(())
+    if len(given) != 3:
+        raise ValueError("axes should be a list with an entry for all 3 inputs and outputs")
+    for i, (one, n) in enumerate(zip(given, needed, strict=False)):
+        if len(one) != n:
+            raise ValueError(f"matmul: operand {i} has {n} core dimensions, axes names {len(one)}")
+    x1, x2 = (
+        moveaxis(x, one, tuple(range(-len(one), 0)))
+        for x, one in zip((x1, x2), given, strict=False)
+    )
+    made = _core.matmul(x1, x2)
+    last = given[2]
+    made = moveaxis(made, tuple(range(-len(last), 0)), last) if last else made
+    if out is None:
+        return made
+    return _core.ew_positive(made, out)
+
+
+def matmul(x1, x2, /, out=None, *, axes=None, dtype=None, casting="same_kind"):
+    if dtype is not None:
+        x1, x2 = (x.astype(dtype, casting=casting, copy=False) for x in (x1, x2))
+    if axes is not None:
+        return _matmul_on(x1, x2, out, axes)
     return _core.matmul(x1, x2, out)
 
 
@@ -256,11 +307,27 @@ def tensordot(a, b, axes=2):
 
 
 def unravel_index(indices, dims, order="C"):
-    made = []
-    for size in reversed(dims):
+    """The positions of flat indices, which must be integers inside of the shape."""
+    if order not in ("C", "F", "c", "f"):
+        raise ValueError("only 'C' or 'F' order is permitted")
+    indices = asarray(indices)
+    if indices.dtype.kind not in "iub":
+        raise TypeError(
+            f"Iterator operand 0 dtype could not be cast from {indices.dtype!r} to dtype('int64') "
+            "according to the rule 'same_kind'"
+        )
+    dims = tuple(dims) if hasattr(dims, "__len__") else (dims,)
+    total = 1
+    for size in dims:
+        total *= int(size)
+    if indices.size and bool(((indices < 0) | (indices >= total)).any()):
+        bad = indices[(indices < 0) | (indices >= total)].ravel()[0].item()
+        raise ValueError(f"index {bad} is out of bounds for array with size {total}")
+    made, indices = [], indices.astype("int64")
+    for size in reversed(dims) if order in "Cc" else dims:
         made.append(indices % size)
         indices = indices // size
-    return tuple(reversed(made))
+    return tuple(reversed(made)) if order in "Cc" else tuple(made)
 
 
 def shape(a):

@@ -2,7 +2,7 @@
 
 from simt import _core
 from simt._missing import module_hooks as _module_hooks
-from simt.cupy._math import matmul, outer, tensordot, trace  # noqa: F401
+from simt.cupy._math import matmul, outer, tensordot  # noqa: F401
 
 
 def norm(x, ord=None, axis=None, keepdims=False):
@@ -38,6 +38,20 @@ def norm(x, ord=None, axis=None, keepdims=False):
         made = (sums.max if ord > 0 else sums.min)(outside, keepdims=True)
         return made if keepdims else made.squeeze((rows, columns))
     raise NotImplementedError(f"norm of a matrix with ord={ord!r} is not in simt yet")
+
+
+def trace(x, /, *, offset=0, dtype=None):
+    """Sums of the diagonals of the last two axes, as numpy.linalg.trace."""
+    from simt.cupy._math import trace as trace_of
+
+    if x.ndim < 2:
+        raise ValueError(f"array must be at least two-dimensional, got {x.ndim} dimensions")
+    return trace_of(x, offset, -2, -1, dtype)
+
+
+def lstsq(a, b, rcond=None):
+    """There by name, for libraries that import it."""
+    raise NotImplementedError("lstsq is not in simt yet; nearest is numpy.linalg.lstsq of .get()")
 
 
 __getattr__, __dir__ = _module_hooks(globals())

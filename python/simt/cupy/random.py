@@ -12,6 +12,24 @@ def _spread(low, high, size, dtype):
     return broadcast_shapes(*shapes) if size is None else size
 
 
+def _float_dtype(dtype):
+    """dtype= of a distribution: float32 or float64 (None)."""
+    import numpy
+
+    dtype = numpy.dtype(float if dtype is None else dtype)
+    if dtype.name not in ("float32", "float64"):
+        raise TypeError(f"Unsupported dtype {dtype.name}: float32 or float64 is drawn")
+    return dtype
+
+
+def _check_scale(scale, name="scale"):
+    if isinstance(scale, ndarray):
+        if bool((scale < 0).any()):
+            raise ValueError(f"{name} < 0")
+    elif scale < 0:
+        raise ValueError(f"{name} < 0")
+
+
 class Generator:
     """numpy.random.Generator's methods on a stream of ours (what default_rng gives)."""
 
@@ -19,34 +37,42 @@ class Generator:
         self._stream = _core.Generator(seed)
 
     def random(self, size=None, dtype=None, out=None):
-        made = self._stream.uniform(0.0, 1.0, size, dtype)
         if out is None:
-            return made
-        out[...] = made
+            return self._stream.uniform(0.0, 1.0, size, dtype)
+        out[...] = self._stream.uniform(0.0, 1.0, out.shape if size is None else size, dtype)
         return out
 
     def uniform(self, low=0.0, high=1.0, size=None, dtype=None):
         if isinstance(low, ndarray) or isinstance(high, ndarray):
             size = _spread(low, high, size, dtype)
-            return self._stream.uniform(0.0, 1.0, size, dtype) * (high - low) + low
+            made = self._stream.uniform(0.0, 1.0, size, "float64") * (high - low) + low
+            return made.astype(_float_dtype(dtype), copy=False)
         return self._stream.uniform(low, high, size, dtype)
 
     def normal(self, loc=0.0, scale=1.0, size=None, dtype=None):
         if isinstance(loc, ndarray) or isinstance(scale, ndarray):
             size = _spread(loc, scale, size, dtype)
-            return self._stream.normal(0.0, 1.0, size, dtype) * scale + loc
+            _check_scale(scale)
+            made = self._stream.normal(0.0, 1.0, size, "float64") * scale + loc
+            return made.astype(_float_dtype(dtype), copy=False)
         return self._stream.normal(loc, scale, size, dtype)
 
     def standard_normal(self, size=None, dtype=None, out=None):
-        return self._stream.normal(0.0, 1.0, size, dtype)
+        if out is None:
+            return self._stream.normal(0.0, 1.0, size, dtype)
+        out[...] = self._stream.normal(0.0, 1.0, out.shape if size is None else size, dtype)
+        return out
 
     def integers(self, low, high=None, size=None, dtype="int64", endpoint=False):
         if endpoint:
             low, high = (0, low + 1) if high is None else (low, high + 1)
         return self._stream.integers(low, high, size, dtype)
 
-    def exponential(self, scale=1.0, size=None):
-        return -_core.ew_log1p(-self._stream.uniform(0.0, 1.0, size)) * scale
+    def exponential(self, scale=1.0, size=None, dtype=None):
+        _check_scale(scale)
+        size = _spread(scale, None, size, dtype) if isinstance(scale, ndarray) else size
+        made = -_core.ew_log1p(-self._stream.uniform(0.0, 1.0, size)) * scale
+        return made.astype(_float_dtype(dtype), copy=False)
 
     def permutation(self, x, axis=0):
         if not isinstance(x, ndarray):

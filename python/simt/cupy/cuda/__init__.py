@@ -17,8 +17,8 @@ def _synchronize():
 class Device:
     """A device by number; there is device 0."""
 
-    def __init__(self, device=0):
-        self.id = int(device)
+    def __init__(self, device=None):
+        self.id = 0 if device is None else int(device)
         if self.id != 0:
             raise runtime.CUDARuntimeError("cudaErrorInvalidDevice: invalid device ordinal")
 
@@ -34,7 +34,24 @@ class Device:
 
     @property
     def attributes(self):
-        return {}
+        """CUDA's limits, as simt's kernels have them."""
+        import os
+
+        return {
+            "MaxThreadsPerBlock": 1024,
+            "MaxBlockDimX": 1024,
+            "MaxBlockDimY": 1024,
+            "MaxBlockDimZ": 64,
+            "MaxGridDimX": 2**31 - 1,
+            "MaxGridDimY": 65535,
+            "MaxGridDimZ": 65535,
+            "MaxSharedMemoryPerBlock": 49152,
+            "WarpSize": 32,
+            "MultiProcessorCount": os.cpu_count() or 1,
+            "ComputeCapabilityMajor": 7,
+            "ComputeCapabilityMinor": 5,
+            "UnifiedAddressing": 1,
+        }
 
     @property
     def compute_capability(self):
@@ -59,14 +76,44 @@ class Device:
         return f"<CUDA Device {self.id}>"
 
 
+def get_device_id():
+    return 0
+
+
 class Stream:
     """Work on every stream is done in the order of the program."""
 
-    def __init__(self, null=False, non_blocking=False, ptds=False, **unused):
-        self.ptr = 0
-        self.null_stream = null
+    _made = 0
+    _current = []  # the stack of `with`; `use` replaces its top
+
+    def __init__(self, null=False, non_blocking=False, ptds=False, priority=None):
+        self.null_stream = bool(null)
+        self.non_blocking = bool(non_blocking)
+        self.ptds = bool(ptds)
+        self.priority = 0 if priority is None else int(priority)
+        self.device_id = 0
+        if null:
+            self.ptr = 0
+        elif ptds:
+            self.ptr = 2
+        else:
+            Stream._made += 1
+            self.ptr = 16 * Stream._made
+
+    def __eq__(self, other):
+        return isinstance(other, Stream) and self.ptr == other.ptr
+
+    def __hash__(self):
+        return hash(self.ptr)
+
+    def __repr__(self):
+        return f"<Stream {self.ptr} (device {self.device_id})>"
 
     def use(self):
+        if Stream._current:
+            Stream._current[-1] = self
+        else:
+            Stream._current.append(self)
         return self
 
     def synchronize(self):
@@ -85,17 +132,21 @@ class Stream:
         return True
 
     def __enter__(self):
+        if not Stream._current:
+            Stream._current.append(Stream.null)
+        Stream._current.append(self)
         return self
 
     def __exit__(self, *unused):
-        return None
+        Stream._current.pop()
 
 
 Stream.null = Stream(null=True)
+Stream.ptds = Stream(ptds=True)
 
 
 def get_current_stream(device_id=None):
-    return Stream.null
+    return Stream._current[-1] if Stream._current else Stream.null
 
 
 class Event:
@@ -201,4 +252,4 @@ def get_default_memory_pool():
 
 get_default_pinned_memory_pool = get_default_memory_pool
 
-__getattr__, __dir__ = _module_hooks(globals())
+__getattr__, __dir__ = _module_hooks(globals(), lazy=("device",))
