@@ -4,6 +4,7 @@
 #   make check         format, lint, layers, size, the wheel, and the tests once more under ASan + UBSan
 #   make reliability   interrupts, forks, memory that ends, threads: all of tools/reliability
 #   make fuzz SECONDS=n SEED=s   programs made at random, under ASan + UBSan
+#   make check-threads threads under ThreadSanitizer (part of make check)
 #   make bench         speed against other libraries, in turns
 #   make build         the development build, linked into python/simt (use with PYTHONPATH=python)
 #   make format        formats C and Python; make coverage: regenerates docs/coverage
@@ -26,9 +27,16 @@ SANITIZED = PYTHONPATH="$(CURDIR)/build-asan/python" SIMT_SANITIZE=1 LD_PRELOAD=
     ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 \
     UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1 PYTHONMALLOC=malloc $(PY)
 
+# Likewise for threads. NumPy's own OpenBLAS is not instrumented: it gets no threads.
+TSAN_LIB = $(shell $${CC:-cc} -print-file-name=libtsan.so)
+RACES = PYTHONPATH="$(CURDIR)/build-tsan/python" LD_PRELOAD="$(TSAN_LIB)" OPENBLAS_NUM_THREADS=1 \
+    TSAN_OPTIONS="suppressions=$(CURDIR)/tools/tsan.supp:exitcode=66:history_size=4" $(PY)
+THREAD_SEEDS ?= 1
+THREAD_SECONDS ?= 20
+
 .PHONY: run test check bench build format coverage install clean reliability \
         fuzz build-sanitized check-format check-lint check-static check-layers check-size check-wheel \
-        check-docs check-sanitize check-fuzz
+        check-docs check-sanitize check-fuzz check-threads
 
 run: install
 	.venv/bin/simt run examples/mnist_pytorch.py
@@ -37,7 +45,7 @@ test: build
 	PYTHONPATH="$(CURDIR)/python" $(PY) $(PYTEST) $(SELECT)
 
 check: check-format check-lint check-layers check-static check-size check-wheel check-docs check-sanitize \
-       check-fuzz
+       check-fuzz check-threads
 
 # docs/reliability.md; ARGS='forks --count 10' for one kind
 reliability: build
@@ -112,6 +120,16 @@ fuzz: build-sanitized
 
 check-fuzz: build-sanitized
 	$(SANITIZED) tools/fuzz --seconds 45 --seed 1
+
+# Launches, training, loaders and array work of several threads, on separate and on shared objects.
+check-threads: .venv/.ready
+	@[ -f build-tsan/build.ninja ] || .venv/bin/meson setup build-tsan \
+	    -Db_sanitize=thread -Db_lundef=false >/dev/null
+	@$(NINJA) -C build-tsan --quiet
+	@$(PY) tools/link_core.py build-tsan --tree
+	for seed in $(THREAD_SEEDS); do \
+	    $(RACES) tools/reliability/threads.py --seed=$$seed --threads=4 --round=$(THREAD_SECONDS) || exit 1; \
+	done
 
 format: .venv/.ready-check
 	@$(if $(C_FILES),.venv/bin/clang-format -i $(C_FILES),true)

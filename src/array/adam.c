@@ -78,12 +78,20 @@ static simt_status run_locked(const array_adam *items, int n, bool *done) {
         chunks += chunks_of(&items[i]);
     }
     if (!disjoint(items, n)) return SIMT_OK;
+    for (int i = 0; i < n; i++) {
+        array *const all[4] = {items[i].param, items[i].grad, items[i].average, items[i].square};
+        for (int k = 0; k < 4; k++) SIMT_TRY(order_await_kernels(all[k]->store));
+    }
     adam_run r = {items, n, ISA_CHOOSE(adam_loop, NULL)};
-    void *token = chunks > 100 && array_ctx.gil_drop ? array_ctx.gil_drop() : NULL;
+    bool drop = chunks > 100 && array_ctx.gil_drop;
+    array_ctx.running = drop ? RUNS_ANY : RUNS_NOTHING;
+    void *token = drop ? array_ctx.gil_drop() : NULL;
     bool held = device_hold_interrupts(true);
     status = array_ctx.dev->parallel(array_ctx.dev, chunks, 4, run_chunks, &r);
     device_hold_interrupts(held);
-    if (chunks > 100 && array_ctx.gil_take) array_ctx.gil_take(token);
+    if (drop) array_ctx.gil_take(token);
+    array_ctx.running = RUNS_NOTHING;
+    order_changed();
     for (int i = 0; i < n; i++)
         items[i].param->store->version++, items[i].average->store->version++,
             items[i].square->store->version++;

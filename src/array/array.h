@@ -28,6 +28,8 @@ typedef struct storage {
     bool foreign;       /* memory is not ours */
     simt_status failed; /* the computation of its value failed; `diag` says how */
     simt_diag *diag;
+    /* order.c: kernels that use it now, those of the default stream, and the process that counted */
+    unsigned kernels, default_kernels, kernels_process;
     void (*release)(void *owner); /* foreign: called once, when the last reference goes */
     void *owner;
 } storage;
@@ -246,6 +248,12 @@ typedef struct array_adam {
 /* Runs what is pending and then the step, for dense f32 arrays; for others nothing happens and *done is
  * false. Failure: nothing was written. */
 simt_status array_adam_step(const array_adam *items, int n, bool *done);
+
+/* ---- order (order.c): around a kernel or a copy that uses the storages (NULL entries: none) ---- */
+/* Waits for what runs on them: array operations, and kernels of the default stream; on the default stream
+ * all kernels. Failure: an interrupt; then nothing has begun. */
+simt_status order_begin(storage *const *stores, int n, bool stream);
+void order_end(storage *const *stores, int n, bool stream);
 
 /* ---- the binding's hooks ---- */
 /* Where the current Python line is, asked when an operation is added whose failure depends on data. */

@@ -28,6 +28,7 @@ static void after_fork_in_child(void) {
     array_ctx.lock = (pthread_mutex_t)PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP;
     held_for_fork = forks_inside = false;
     section_after_fork();
+    order_after_fork();
     if (inside) {
         array_ctx.forks++;
         array_ctx.withdrawn = UINT32_MAX;
@@ -85,9 +86,12 @@ simt_status array_lock(void) {
         return status_fail(SIMT_ERR_RUNTIME,
                            "this process was forked while another thread computed "
                            "arrays, and not by Python's os.fork: it cannot use them");
-    void *token = array_ctx.gil_drop ? array_ctx.gil_drop() : NULL;
-    int error = pthread_mutex_lock(&array_ctx.lock);
-    if (array_ctx.gil_take) array_ctx.gil_take(token);
+    int error = EDEADLK; /* inside a kernel: who has the lock may wait for it */
+    if (!order_inside_kernel()) {
+        void *token = array_ctx.gil_drop ? array_ctx.gil_drop() : NULL;
+        error = pthread_mutex_lock(&array_ctx.lock);
+        if (array_ctx.gil_take) array_ctx.gil_take(token);
+    }
     if (error == EDEADLK)
         return status_fail(SIMT_ERR_RUNTIME,
                            "an array operation was called inside a signal handler while "

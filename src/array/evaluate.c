@@ -423,9 +423,11 @@ static simt_status run_plan(const cached_plan *cached) {
     run.plan = plan;
     unsigned forks = array_ctx.forks;
     bool drop = cached->cost > GIL_DROP_COST && array_ctx.gil_drop;
+    array_ctx.running = drop ? RUNS_PROGRAM : RUNS_NOTHING;
     void *token = drop ? array_ctx.gil_drop() : NULL;
     simt_status status = run_steps(plan);
     if (drop) array_ctx.gil_take(token);
+    array_ctx.running = RUNS_NOTHING;
     if (forks != array_ctx.forks) return SIMT_ERR_INTERRUPT; /* evaluate_after_fork was there */
     if (status == SIMT_ERR_INTERRUPT) {
         stop_plan(plan);
@@ -457,6 +459,7 @@ static simt_status evaluate_once(void) {
         if (c->nslots) end_program();
         return SIMT_OK;
     }
+    SIMT_TRY(order_await_program());
     c->stats.evaluations++;
     const cached_plan *cached = NULL;
     simt_status status = close_program();
@@ -469,9 +472,13 @@ static simt_status evaluate_once(void) {
         if (c->gil_take) c->gil_take(token);
     }
     if (status == SIMT_OK) status = run_plan(cached);
-    if (status == SIMT_ERR_INTERRUPT) return status;
+    if (status == SIMT_ERR_INTERRUPT) {
+        order_changed();
+        return status;
+    }
     if (status != SIMT_OK && !(cached && run.ndiags)) fail_all();
     end_program();
+    order_changed();
     return status;
 }
 
@@ -498,8 +505,8 @@ simt_status evaluate_outcome_locked(const storage *s, simt_status ran) {
 simt_status array_evaluate(array *a) {
     storage *s = a->store;
     SIMT_TRY(array_lock());
-    simt_status status = SIMT_OK;
-    if (s->slot >= 0 && array_ctx.slots[s->slot].written) {
+    simt_status status = order_await_kernels(s);
+    if (status == SIMT_OK && s->slot >= 0 && array_ctx.slots[s->slot].written) {
         if (array_ctx.reopened) part_begin_locked(s);
         status = evaluate_locked();
     }

@@ -36,6 +36,8 @@ typedef struct array_context {
     device *dev;
     bool ready, eager;
     bool reopened; /* the program has nodes that an interrupt left */
+    /* What computes without the interpreter's lock now: the program, or anything. */
+    enum { RUNS_NOTHING, RUNS_PROGRAM, RUNS_ANY } running;
     bool deferred; /* an interrupt waits for the interpreter: array_clear_deferred */
     unsigned
         forks; /* grows in the child of a fork that a signal handler did in the middle of a run */
@@ -59,6 +61,13 @@ typedef struct array_context {
     array_stats stats;
 } array_context;
 extern array_context array_ctx;
+
+/* ---- order of kernels and array operations (order.c) ---- */
+bool order_inside_kernel(void);                    /* of this thread */
+simt_status order_await_kernels(const storage *s); /* those that use it now */
+simt_status order_await_program(void);             /* those that use what is in the program */
+void order_changed(void);                          /* an evaluation ended */
+void order_after_fork(void);
 
 /* Failure: this thread holds the lock already (an operation inside a signal handler). */
 simt_status array_lock(void);

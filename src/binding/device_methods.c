@@ -101,19 +101,24 @@ static bool check_compatible(const device_array *d, PyObject *host) {
 /* Copies between d and a host array of the same shape. Memory directly where the layouts are alike. */
 static bool copy_host(device_array *d, PyObject *host, bool to_host) {
     binding_buffer b;
+    storage *store = d->base->store;
     if (binding_get_buffer(host, to_host, &b)) {
         device_array h;
         bool direct = from_buffer(host, &b, &h) && h.type == d->type && h.record == d->record &&
                       same_layout(d, &h);
         size_t bytes = (size_t)(kernel_size(d) * kernel_item_bytes(d));
-        if (direct && to_host)
+        bool began = direct && binding_ok(order_begin(&store, 1, false));
+        if (began && to_host)
             copy_bytes(b.view.buf, kernel_device_data(d), bytes);
-        else if (direct)
+        else if (began)
             copy_bytes(kernel_device_data(d), b.view.buf, bytes);
+        if (began) order_end(&store, 1, false);
         PyBuffer_Release(&b.view);
-        if (direct) return true;
+        if (direct) return began;
     }
     PyErr_Clear();
+    if (!binding_ok(order_begin(&store, 1, false))) return false;
+    order_end(&store, 1, false); /* kernels that use it have ended */
     PyObject *mine = kernel_host_view(d);
     bool ok = mine && (to_host ? copy_to(host, mine) : copy_to(mine, host));
     Py_XDECREF(mine);

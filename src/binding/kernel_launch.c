@@ -173,17 +173,35 @@ static bool add_hidden_slots(const configured *c, const kernel_entry *e, kernel_
     return false;
 }
 
+/* A stream object stands for a stream of its own. */
+static bool has_stream(const configured *c) {
+    return c->stream && c->stream != Py_None && !PyLong_Check(c->stream);
+}
+
+/* Not while array operations, or other kernels of the default stream, use the same arrays. */
+static simt_status launch_in_order(const configured *c, const kernel_entry *e, kernel_args *k,
+                                   code_fault *fault) {
+    storage *stores[MAX_LAUNCH_ARRAYS];
+    int n = (int)k->narrays;
+    bool stream = has_stream(c);
+    uint32_t grid[3] = {(uint32_t)c->grid[0], (uint32_t)c->grid[1], (uint32_t)c->grid[2]};
+    for (int i = 0; i < n; i++) stores[i] = k->arrays[i].store;
+    simt_status status = order_begin(stores, n, stream);
+    if (status != SIMT_OK) return status;
+    Py_BEGIN_ALLOW_THREADS status =
+        runtime_launch(array_runtime(), e->code, grid, k->slots, (size_t)c->shared, fault);
+    Py_END_ALLOW_THREADS order_end(stores, n, stream);
+    kernel_args_finish(k, e->typed->kernel->writes);
+    return status;
+}
+
 static bool run(const configured *c, const kernel_entry *e, kernel_args *k,
                 const kernel_names *names) {
     uint64_t *buffer = NULL;
     bool ok = add_hidden_slots(c, e, k, &buffer);
     if (ok) {
         code_fault fault;
-        simt_status status;
-        uint32_t grid[3] = {(uint32_t)c->grid[0], (uint32_t)c->grid[1], (uint32_t)c->grid[2]};
-        Py_BEGIN_ALLOW_THREADS status =
-            runtime_launch(array_runtime(), e->code, grid, k->slots, (size_t)c->shared, &fault);
-        Py_END_ALLOW_THREADS kernel_args_finish(k, e->typed->kernel->writes);
+        simt_status status = launch_in_order(c, e, k, &fault);
         ok = status == SIMT_OK || (kernel_raise(), false);
         if (ok && fault.set) {
             kernel_raise_fault(e->typed->kernel, e->code->code, names, &fault, c->grid, e->block,

@@ -38,6 +38,7 @@ simt_status device_cpu_new(int threads, device **out);
 /* Called on the launching thread now and then during a long launch; returns true to stop it
  * (PyErr_CheckSignals). NULL: none. */
 void device_set_interrupt_check(bool (*check)(void));
+bool device_interrupted(void); /* asks it now */
 /* While held, `parallel` on this thread is not interrupted: its work must not stay half done. Returns
  * what was set before. */
 bool device_hold_interrupts(bool hold);

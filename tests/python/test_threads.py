@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from simt import _core, torch
 from simt import cupy as cp
+from simt.numba import cuda
 
 nn = torch.nn
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -150,6 +151,110 @@ def test_short_form():
     text = "import sys; sys.path.insert(0, sys.argv[1]); import threads; threads.main(sys.argv[2:])"
     tools = os.path.join(ROOT, "tools", "reliability")
     assert int(run_child("-c", text, tools, "--seed=5", "--round=3", "--threads=4")) > 0
+
+
+# ---- a kernel and what else uses its array: one after the other, as on a default stream ---------
+
+
+@cuda.jit
+def add_one(x):
+    i = cuda.grid(1)
+    if i < x.size:
+        x[i] += 1
+
+
+def in_threads(*functions):
+    """The functions in threads of their own; what one raises is raised here."""
+    faults = []
+
+    def run(function):
+        try:
+            function()
+        except BaseException as error:
+            faults.append(error)
+
+    threads = [threading.Thread(target=run, args=(f,)) for f in functions]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    for fault in faults:
+        raise fault
+
+
+def test_kernels_of_two_threads_on_one_array():
+    n = 2_000_000
+    x = cuda.to_device(np.zeros(n, np.int64))
+
+    def launch():
+        for _ in range(20):
+            add_one[(n + 255) // 256, 256](x)
+
+    in_threads(launch, launch, launch)
+    assert (x.copy_to_host() == 60).all()
+
+
+@pytest.mark.parametrize(
+    "look",
+    [
+        lambda x, d: int(x.sum()),
+        lambda x, d: int(x.get().sum()),
+        lambda x, d: int(d.copy_to_host().sum()),
+        lambda x, d: int(torch.as_tensor(d).sum()),
+        lambda x, d: int((x * 2).sum()) // 2,
+    ],
+)
+def test_a_kernel_and_an_array_operation_of_two_threads(look):
+    n, rounds = 2_000_000, 12
+    d = cuda.to_device(np.zeros(n, np.int64))
+    x = cp.asarray(d)
+    done = []
+
+    def launch():
+        try:
+            for _ in range(rounds):
+                add_one[(n + 255) // 256, 256](d)
+        finally:
+            done.append(True)
+
+    def watch():
+        while not done:
+            assert look(x, d) % n == 0
+
+    in_threads(launch, watch)
+    assert look(x, d) == rounds * n
+
+
+def test_writes_of_a_kernel_and_of_an_array_operation():
+    n, rounds = 1_000_000, 12
+    d = cuda.to_device(np.zeros(n, np.int64))
+    x = cp.asarray(d)
+
+    def launch():
+        for _ in range(rounds):
+            add_one[(n + 255) // 256, 256](d)
+
+    def add():
+        for _ in range(rounds):
+            x.__iadd__(1)
+            int(x[0])
+
+    in_threads(launch, add)
+    assert (d.copy_to_host() == 2 * rounds).all()
+
+
+def test_kernels_on_streams_may_wait_for_each_other():
+    flags = cuda.to_device(np.zeros(2, np.int32))
+
+    @cuda.jit
+    def meet(flags, mine, other):
+        cuda.atomic.exch(flags, mine, 1)
+        while cuda.atomic.add(flags, other, 0) == 0:
+            pass
+
+    streams = [cuda.stream(), cuda.stream()]
+    in_threads(*(lambda i=i: meet[1, 1, streams[i]](flags, i, 1 - i) for i in (0, 1)))
+    assert flags.copy_to_host().tolist() == [1, 1]
 
 
 # ---- the same in one thread: code of the user's inside an operation ------------------------------
@@ -355,7 +460,7 @@ def test_modules_keep_the_place_of_what_is_replaced():
 def test_a_gradient_that_is_missing():
     p = torch.ones(2, requires_grad=True)
     with pytest.raises(TypeError, match="a tensor is missing"):
-        torch._C._sgd([p], [None], [None], 0.1, 0.0, 0.0, 0.0, False, False)
+        torch._C._sgd([p], [None], None, 0.1, 0.0, 0.0, 0.0, False, False)
 
 
 def test_what_was_replaced_is_released():

@@ -71,6 +71,7 @@ class Shared:
         self.leaves = [torch.rand(8, 8, requires_grad=True) for _ in range(3)]
         self.tensors = [torch.rand(8, 8) for _ in range(4)]
         self.images = [torch.rand(2, 3, 8, 8, requires_grad=True) for _ in range(2)]
+        self.large = torch.rand(400, 400)
         self.list = [torch.zeros(8, 8) + i for i in range(12)]
         self.graph = [(self.leaves[0] * 2).relu()]
         self.model = nn.Sequential(
@@ -370,6 +371,22 @@ def do_device(s, r):
     )()
 
 
+def do_large(s, r):
+    t, x = s.torch, s.large
+    r.choice(
+        [
+            lambda: (x @ x).sum().item(),
+            lambda: x.add_(1).clamp_(0, 1),
+            lambda: (x * 2).exp().mean(0).sum().item(),
+            lambda: setattr(x, "data", t.rand(400, 400)),
+            lambda: s.kernels[0][700, 256](x.view(-1), 0.5),
+            lambda: s.kernels[1][64, 256](x.view(-1), x.view(-1), s.cp.asarray(x).reshape(-1)),
+            lambda: s.cp.sort(s.cp.asarray(x), axis=0).get(),
+            lambda: x[x > 0.5].sum().item(),
+        ]
+    )()
+
+
 def do_look(s, r):
     x = tensor_of(s, r).detach()
     r.choice(
@@ -423,6 +440,17 @@ def check_arrays(s, g):
     close(np, c.get(), (x * y - np.exp(x)).sum(axis=-1))
     close(np, cp.sort(a, axis=0).get(), np.sort(x + 1, axis=0))
     close(np, cp.concatenate([a, b]).cumsum().get(), np.concatenate([x + 1, y]).cumsum())
+
+
+def check_large(s, g):
+    np, t, cp = s.np, s.torch, s.cp
+    x, y = g.standard_normal((300, 400)), g.standard_normal((400, 200))
+    close(np, (t.tensor(x) @ t.tensor(y)).numpy(), x @ y, 1e-10)
+    z = np.exp(x) * 2
+    close(np, (cp.exp(cp.asarray(x)) * 2).sum(0).get(), z.sum(0))
+    d = s.cuda.to_device(x.reshape(-1))
+    s.kernels[0][(x.size + 255) // 256, 256](d, 2.0)
+    close(np, d.copy_to_host(), x.reshape(-1) * 2 + 1)
 
 
 def check_gradients(s, g):

@@ -144,6 +144,11 @@ bool cpu_interrupted(uint64_t *asked, uint64_t now) {
     return check != NULL && (check() || forks != device_forks());
 }
 
+bool device_interrupted(void) {
+    bool (*check)(void) = atomic_load(&interrupt_check);
+    return check != NULL && check();
+}
+
 static void ask_interrupt(launch_worker *w, uint64_t now) {
     if (!w->caller || w->job->launch->whole) return;
     if (cpu_interrupted(&w->asked, now)) stop_job(w->job, SIMT_ERR_INTERRUPT);

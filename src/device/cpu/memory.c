@@ -23,7 +23,7 @@ enum { CLASSES = 8 * 48, HUGE_PAGE = 2 << 20 };
 
 typedef struct class_list {
     atomic_flag lock;
-    void *first;
+    void *_Atomic first; /* written under the lock */
 } class_list;
 
 struct memory {
@@ -50,6 +50,13 @@ static void lock(class_list *l) {
     while (atomic_flag_test_and_set_explicit(&l->lock, memory_order_acquire)) cpu_pause();
 }
 static void unlock(class_list *l) { atomic_flag_clear_explicit(&l->lock, memory_order_release); }
+
+static void *first_of(class_list *l) {
+    return atomic_load_explicit(&l->first, memory_order_relaxed);
+}
+static void set_first(class_list *l, void *p) {
+    atomic_store_explicit(&l->first, p, memory_order_relaxed);
+}
 
 static void *new_piece(size_t bytes) {
     if (bytes < HUGE_PAGE) return heap_aligned(64, bytes);
@@ -91,10 +98,11 @@ simt_status memory_take(memory *m, size_t bytes, void **out) {
     size_t piece;
     class_list *l = &m->classes[class_of(bytes, &piece)];
     void *p = NULL;
-    if (CACHING && l->first != NULL) { /* a look without the lock: a miss only costs a new piece */
+    if (CACHING && first_of(l) != NULL) { /* without the lock: a miss only costs a new piece */
         lock(l);
-        p = l->first;
-        if (p != NULL) memcpy(&l->first, p, sizeof p);
+        p = first_of(l);
+        void *next;
+        if (p != NULL) memcpy(&next, p, sizeof next), set_first(l, next);
         unlock(l);
     }
     if (p != NULL) {
@@ -128,8 +136,9 @@ void memory_give(memory *m, void *p, size_t bytes) {
     }
     atomic_fetch_add_explicit(&m->cached, piece, memory_order_relaxed);
     lock(l);
-    memcpy(p, &l->first, sizeof p);
-    l->first = p;
+    void *next = first_of(l);
+    memcpy(p, &next, sizeof next);
+    set_first(l, p);
     unlock(l);
 }
 
@@ -143,10 +152,10 @@ static size_t piece_of(unsigned class) {
 void memory_trim(memory *m) {
     for (unsigned i = 0; i < CLASSES; i++) {
         class_list *l = &m->classes[i];
-        if (l->first == NULL) continue;
+        if (first_of(l) == NULL) continue;
         lock(l);
-        void *p = l->first;
-        l->first = NULL;
+        void *p = first_of(l);
+        set_first(l, NULL);
         unlock(l);
         while (p != NULL) {
             void *next;

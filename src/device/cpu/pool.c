@@ -26,8 +26,8 @@ struct pool {
     pthread_mutex_t job_lock; /* one job at a time */
     pthread_mutex_t sleep_lock;
     pthread_cond_t sleep_cond;
-    bool started;
-    int nstarted;
+    atomic_bool started; /* both are written under the job lock and looked at without it */
+    atomic_int nstarted;
     pthread_t threads[MAX_THREADS];
     pool_work fn;
     void *context;
