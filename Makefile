@@ -119,7 +119,7 @@ fuzz: build-sanitized
 	$(SANITIZED) tools/fuzz --seconds $(SECONDS) $(if $(SEED),--seed $(SEED)) $(ARGS)
 
 check-fuzz: build-sanitized
-	$(SANITIZED) tools/fuzz --seconds 45 --seed 1
+	$(SANITIZED) tools/fuzz --programs 400 --seconds 300 --seed 1
 
 # Launches, training, loaders and array work of several threads, on separate and on shared objects.
 check-threads: .venv/.ready

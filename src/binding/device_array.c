@@ -602,12 +602,10 @@ static PyMethodDef functions[] = {
 };
 
 bool binding_add_device_array(PyObject *module) {
-    static PyMethodDef to_device[2];
-    to_device[0] = kernel_to_device_method;
     kernel_device_array_type.tp_methods = kernel_device_methods;
     return PyType_Ready(&kernel_device_array_type) == 0 &&
            PyModule_AddObjectRef(module, "DeviceNDArray", (PyObject *)&kernel_device_array_type) ==
                0 &&
            PyModule_AddFunctions(module, functions) == 0 &&
-           PyModule_AddFunctions(module, to_device) == 0;
+           PyModule_AddFunctions(module, kernel_host_functions) == 0;
 }

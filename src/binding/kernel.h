@@ -96,7 +96,7 @@ int kernel_device_share(PyObject *o, device_array **out);
 PyObject *kernel_host_view(const device_array *d);
 /* The memory of a device array as the other faces' array (fails for complex). */
 bool kernel_device_to_array(device_array *d, array **out);
-extern PyMethodDef kernel_device_methods[], kernel_to_device_method; /* device_methods.c */
+extern PyMethodDef kernel_device_methods[], kernel_host_functions[]; /* device_methods.c */
 PyObject *kernel_device_getitem(PyObject *self, PyObject *key);
 int kernel_device_setitem(PyObject *self, PyObject *key, PyObject *value);
 

@@ -35,9 +35,10 @@ static void print_array(const py_entity *e, strbuf *out) {
 }
 
 static void print_entity(const py_entity *e, strbuf *out) {
-    static const char *const words[] = {"constant",  "tuple",    "array",  "type",
-                                        "intrinsic", "function", "module", "named tuple",
-                                        "exception", "object"};
+    static const char *const words[] = {"constant",    "tuple",     "array",    "type",
+                                        "intrinsic",   "function",  "overload", "module",
+                                        "named tuple", "exception", "closure",  "object"};
+    _Static_assert(sizeof words / sizeof *words == PY_ENTITY_OBJECT + 1, "a word per kind");
     switch (e->kind) {
     case PY_ENTITY_CONSTANT:
         strbuf_puts(out, "constant ");

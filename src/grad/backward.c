@@ -96,7 +96,7 @@ static simt_status gather(engine *e, const grad_request *r) {
     for (int i = 0; i < e->n; i++) /* the list grows while we walk it */
         for (int k = 0; k < e->nodes[i]->nin; k++)
             if (e->nodes[i]->edges[k].node) SIMT_TRY(reach(e, e->nodes[i]->edges[k].node, pass));
-    qsort(e->nodes, (size_t)e->n, sizeof *e->nodes, compare_nodes);
+    if (e->n > 0) qsort(e->nodes, (size_t)e->n, sizeof *e->nodes, compare_nodes);
     e->first = heap_alloc(sizeof(int) * (size_t)(e->n + 1));
     if (!e->first) return no_memory();
     int slots = 0;

@@ -111,15 +111,15 @@ def test_threads_that_wait_for_each_other(seed):
 
 @pytest.mark.slow
 def test_many_that_wait():
-    for seed in range(500):
+    for seed in range(200):
         check_waiting(seed, 6)
 
 
 @pytest.mark.slow
 def test_many_programs():
-    for seed in range(3000):
+    for seed in range(1500):
         check(seed, 40, *(BOXES[seed % len(BOXES)] if seed % 3 == 0 else ()))
-    for seed in range(150):  # of many more threads
+    for seed in range(100):  # of many more threads
         check(seed, 5 + seed % 37, *APART[seed % len(APART)], apart=True)
 
 

@@ -22,5 +22,8 @@ def test_programs_that_failed_once():
 
 
 def test_odd_objects_everywhere(tmp_path):
-    said = fuzz("--part", "binding", "--seconds", "5", "--seed", "1", "--keep", str(tmp_path))
+    said = fuzz(
+        *("--part", "binding", "--programs", "3000", "--seconds", "200", "--seed", "1"),
+        *("--keep", str(tmp_path)),
+    )
     assert int(said.split("binding: ")[1].split()[0]) > 100  # programs

@@ -479,7 +479,6 @@ class Owner:
         ("__cuda_array_interface__", cp.asarray),
         ("__cuda_array_interface__", cuda.as_cuda_array),
         ("__cuda_array_interface__", lambda o: cp.asarray(cuda.as_cuda_array(o))),
-        ("__cuda_array_interface__", lambda o: cp.asarray(o)[::-1]),
         ("__cuda_array_interface__", torch.as_tensor),
         ("__array_interface__", torch.as_tensor),
     ],

@@ -1,6 +1,7 @@
 """Runs programs made at random until the time is over, and keeps the ones that find something.
 
     python tools/fuzz --seconds 60 --seed 1              all parts, in turns
+    python tools/fuzz --programs 500 --seed 1            so many of each part: the same each time
     python tools/fuzz --seconds 60 --part binding --only cp.repeat
     python tools/fuzz --replay FILE ...                  kept programs once more
 
@@ -31,12 +32,12 @@ ROUND = 60  # seconds of a child: what programs leave behind goes with it
 # ---- the child ----
 
 
-def child(part, seed, seconds, only, log):
+def child(part, seed, seconds, most, only, log):
     module = importlib.import_module(part)
     made = module.Part(seed, only)
     end, count, worked = time.monotonic() + seconds, 0, 0
     with open(log, "w", buffering=1) as file:
-        while time.monotonic() < end:
+        while time.monotonic() < end and (not most or count < most):
             text = made.text()
             file.seek(0)
             file.truncate()
@@ -58,7 +59,8 @@ def run_text(part):
 
 def start(arguments, **more):
     command = [sys.executable, "-X", "faulthandler", HERE, *arguments]
-    return subprocess.Popen(command, text=True, start_new_session=True, **more)
+    env = {"PYTHONHASHSEED": "0", **os.environ}
+    return subprocess.Popen(command, text=True, start_new_session=True, env=env, **more)
 
 
 def stop(process):
@@ -133,7 +135,7 @@ def one_round(part, seed, seconds, options):
         with open(os.path.join(folder, "stderr"), "w+") as err:
             process = start(
                 ["--child", part, "--seed", seed, "--seconds", str(seconds), "--log", log]
-                + ["--only", options.only],
+                + ["--only", options.only, "--programs", str(options.programs)],
                 cwd=folder, stdout=subprocess.PIPE, stderr=err,
             )  # fmt: skip
             ended = watch(process, log)
@@ -168,10 +170,12 @@ def fuzz(options):
     end = time.monotonic() + options.seconds
     totals = {part: [0, 0, 0] for part in parts}
     number = 0
-    while time.monotonic() < end - 1:
+    while time.monotonic() < end - 1 and not (options.programs and number):
         for part in parts:
             left = end - time.monotonic()
             share = max(2, min(ROUND, left, options.seconds / len(parts)))
+            if options.programs:
+                share = left
             if left < 1:
                 break
             seed = f"{options.seed}.{number}"
@@ -197,6 +201,7 @@ def replay(paths):
 def main():
     parser = argparse.ArgumentParser(prog="fuzz", description=__doc__.split("\n")[0])
     parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--programs", type=int, default=0, help="of each part, if time allows")
     parser.add_argument("--seed", default=str(time.time_ns() % 10**9))
     parser.add_argument("--part", action="append", choices=PARTS)
     parser.add_argument("--only", default="", help="entries of the binding that contain this")
@@ -208,7 +213,8 @@ def main():
     options = parser.parse_args()
     sys.path.insert(0, HERE)
     if options.child:
-        return child(options.child, options.seed, options.seconds, options.only, options.log)
+        o = options
+        return child(o.child, o.seed, o.seconds, o.programs, o.only, o.log)
     if options.text:
         return run_text(options.text)
     if options.replay is not None:

@@ -94,8 +94,10 @@ class Interface(Odd):
         super().__init__(1, effect)
         self.x = np.arange(8.0)
         self.name = "__cuda_array_interface__" if device else "__array_interface__"
+        # backwards: from the last element, which nobody else could know to be the last
+        first = self.x.ctypes.data + (56 if parts.get("strides") == (-8,) else 0)
         self.parts = {
-            "shape": (8,), "typestr": "<f8", "data": (self.x.ctypes.data, False), "version": 3
+            "shape": (8,), "typestr": "<f8", "data": (first, False), "version": 3
         } | parts  # fmt: skip
 
     __index__ = __int__ = None

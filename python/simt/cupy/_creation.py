@@ -31,7 +31,7 @@ def asnumpy(a, stream=None, order="C", out=None, *, blocking=True):
         return a.get(stream, order, out)
     import numpy
 
-    made = numpy.asarray(a, order=order)
+    made = numpy.asarray(_core.host_array(a), order=order)
     if out is None:
         return made
     numpy.copyto(out, made)

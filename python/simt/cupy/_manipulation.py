@@ -37,7 +37,7 @@ def ravel(a, order="C"):
 
 
 def transpose(a, axes=None):
-    return a.transpose(axes)
+    return a.transpose(axes if axes is None else tuple(axes))
 
 
 def swapaxes(a, axis1, axis2):
@@ -145,8 +145,13 @@ def _cut(ary, ends, axis):
     return [ary[lead + (slice(a, b),)] for a, b in zip(starts, [*ends, None], strict=False)]
 
 
+_MOST_SECTIONS = 2**27  # their list alone takes a gigabyte
+
+
 def array_split(ary, indices_or_sections, axis=0):
     if not hasattr(indices_or_sections, "__index__"):
+        if operator.length_hint(indices_or_sections) > _MOST_SECTIONS:
+            raise MemoryError(f"array_split into more than {_MOST_SECTIONS} sections")
         return _cut(ary, [int(i) for i in indices_or_sections], axis)
     n = int(indices_or_sections)
     if n <= 0:
@@ -302,7 +307,7 @@ def pad(array, pad_width, mode="constant", constant_values=0):
         raise NotImplementedError(f"pad mode {mode!r} is not in simt yet")
     import numpy
 
-    width = numpy.broadcast_to(numpy.asarray(pad_width), (array.ndim, 2)).tolist()
+    width = numpy.broadcast_to(_core.host_array(pad_width), (array.ndim, 2)).tolist()
     made = empty([n + a + b for n, (a, b) in zip(array.shape, width, strict=False)], array.dtype)
     made[...] = constant_values
     made[tuple(slice(a, a + n) for n, (a, _) in zip(array.shape, width, strict=False))] = array

@@ -105,7 +105,7 @@ class Generator:
 
         if not replace:
             raise NotImplementedError("choice(replace=False, p=...) is not in simt yet")
-        weights = p.get() if isinstance(p, ndarray) else numpy.asarray(p, float)
+        weights = p.get() if isinstance(p, ndarray) else _core.host_array(p).astype(float)
         if weights.shape != (n,):
             raise ValueError("'a' and 'p' must have same size")
         if (weights < 0).any() or abs(weights.sum() - 1) > 1e-8:

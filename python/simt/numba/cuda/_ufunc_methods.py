@@ -8,6 +8,8 @@ import operator
 
 import numpy
 
+from simt import _core
+
 from . import _intrinsics
 from .dispatcher import jit
 
@@ -95,7 +97,7 @@ def _operand(ufunc, array, dtype, method):
         raise ValueError(f"{method} only supported for binary functions")
     if hasattr(array, "copy_to_host"):
         array = array.copy_to_host()
-    array = numpy.asarray(array)
+    array = _core.host_array(array)
     want = array.dtype if dtype is None else numpy.dtype(dtype)
     loop = ufunc._loop((numpy.empty(1, want),) * 2)
     if loop[0] != ufunc._loops[loop]:
@@ -171,7 +173,7 @@ def accumulate(ufunc, array, axis, dtype, out):
 def reduceat(ufunc, array, indices, axis, dtype, out):
     array = _operand(ufunc, array, dtype, "reduceat")
     axis, lines, others = _lines(array, axis, "reduceat")
-    starts = numpy.asarray(indices)
+    starts = _core.host_array(indices)
     if starts.ndim != 1 or starts.dtype.kind not in "iu":
         raise TypeError("reduceat: the indices must be integers in one dimension")
     starts = starts.astype(numpy.int64)
@@ -188,7 +190,7 @@ def outer(ufunc, a, b, **options):
         raise ValueError("outer product only supported for binary functions")
     shape = tuple(numpy.shape(a))
     if not hasattr(a, "reshape"):
-        a = numpy.asarray(a)
+        a = _core.host_array(a)
     return ufunc(a.reshape(*shape, *(1,) * numpy.ndim(b)), b, **options)
 
 
@@ -199,7 +201,7 @@ def at(ufunc, array, indices, others):
     flat = array.reshape(-1)
     values = _operand(ufunc, flat, None, "at")
     places = numpy.arange(array.size).reshape(array.shape)[indices]
-    others = numpy.broadcast_to(numpy.asarray(others).astype(values.dtype), places.shape)
+    others = numpy.broadcast_to(_core.host_array(others).astype(values.dtype), places.shape)
     values = values.copy()
     kernel = _kernel(ufunc._device, _places)
     kernel[1, 1](places.size, values, places.reshape(-1), others.reshape(-1))

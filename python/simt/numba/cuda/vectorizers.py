@@ -11,6 +11,8 @@ import re
 
 import numpy
 
+from simt import _core
+
 from ..core import types
 from . import _intrinsics, _ufunc_methods, api
 from .dispatcher import jit
@@ -72,7 +74,7 @@ def _arrays(ufunc, args, out):
         raise TypeError(f"{ufunc.__name__} takes {ufunc.nin} arrays, {len(args)} given")
     if not all(o is None or _is_device(o) or isinstance(o, numpy.ndarray) for o in out):
         raise TypeError(f"{ufunc.__name__}: out must be an array")
-    args = [numpy.asarray(a) if isinstance(a, (list, tuple)) else a for a in args]
+    args = [_core.host_array(a) if isinstance(a, (list, tuple)) else a for a in args]
     return [api.as_cuda_array(a) if _is_device(a) else a for a in args]
 
 
@@ -142,7 +144,7 @@ class UFunc:
     def _loop(self, args):
         """The input dtypes of the first signature that these arguments fit."""
         if not any(numpy.ndim(a) for a in args):  # numbers only: as NumPy, by their own types
-            own = [numpy.asarray(a).dtype for a in args]
+            own = [_core.host_array(a).dtype for a in args]
             for loop in self._loops:
                 if all(map(numpy.can_cast, own, loop)):
                     return loop
@@ -155,13 +157,13 @@ class UFunc:
 
     def _add_loop(self, args):
         """A version for the types of args; that of its result is what the compiler finds."""
-        loop = tuple(a.dtype if numpy.ndim(a) else numpy.asarray(a).dtype for a in args)
+        loop = tuple(a.dtype if numpy.ndim(a) else _core.host_array(a).dtype for a in args)
         if any(t.kind not in "biufc" for t in loop):
             raise TypeError(_no_match(self, args))
         names = ", ".join(_names(self.nin))
         kernel = _kernel(self._device, f"n, out, {names}", f"out[0] = type_of(fn({names}))")
         values = [
-            t.type(numpy.asarray(a).flat[0]) if numpy.size(a) else t.type()
+            t.type(_core.host_array(a).flat[0]) if numpy.size(a) else t.type()
             for a, t in zip(map(_on_host, args), loop, strict=True)
         ]
         number = numpy.zeros(1, numpy.uint8)
@@ -233,12 +235,12 @@ def _fits(a, dtype, exact):
     """Whether a may be given to an argument of dtype; of numbers: not 1.5 to an integer."""
     if numpy.ndim(a):
         return a.dtype == dtype or (not exact and numpy.can_cast(a.dtype, dtype))
-    kind = (a if _is_device(a) else numpy.asarray(a)).dtype.kind
+    kind = (a if _is_device(a) else _core.host_array(a)).dtype.kind
     return kind in {"b": "b", "i": "biu", "u": "biu", "f": "biuf", "c": "biufc"}[dtype.kind]
 
 
 def _no_match(ufunc, args):
-    found = ", ".join(str(numpy.asarray(a).dtype) for a in args)
+    found = ", ".join(str(_core.host_array(a).dtype) for a in args)
     if ufunc._exact:
         return f"{_NO_MATCH}  Given: ({found})."
     return (

@@ -216,7 +216,7 @@ class DataLoader:
             return fast
         if self.num_workers == 0:
             return _Iterator(self)
-        from .workers import WorkersIterator
+        from ._workers import WorkersIterator
 
         if self._iterator is not None and self._iterator.alive():
             self._iterator.begin(self)
