@@ -6,7 +6,7 @@
 /* ---- attributes ---- */
 
 static PyObject *get_requires_grad(PyObject *o, void *unused) {
-    grad_node *fn;
+    grad_node *fn = NULL;
     if (!binding_ok(IN_SECTION(tensor_get_fn(tensor_of(o), &fn)))) return NULL;
     return PyBool_FromLong(tensor_of(o)->requires_grad);
 }
@@ -16,7 +16,7 @@ static int set_requires_grad(PyObject *o, PyObject *value, void *unused) {
     return binding_ok(tensor_set_requires_grad(tensor_of(o), on)) ? 0 : -1;
 }
 static PyObject *get_is_leaf(PyObject *o, void *unused) {
-    grad_node *fn;
+    grad_node *fn = NULL;
     if (!binding_ok(IN_SECTION(tensor_get_fn(tensor_of(o), &fn)))) return NULL;
     return PyBool_FromLong(!fn);
 }
@@ -175,7 +175,7 @@ static PyTypeObject node_type = {
 };
 
 static PyObject *find_grad_fn(PyObject *o) {
-    grad_node *fn;
+    grad_node *fn = NULL;
     if (!binding_ok(tensor_get_fn(tensor_of(o), &fn))) return NULL;
     if (!fn) Py_RETURN_NONE;
     return wrap_node(fn);

@@ -83,11 +83,12 @@ static bool reshape(py_ctx *c, const py_val *of, py_call *x, py_val *out) {
 }
 
 static bool ravel(py_ctx *c, const py_val *of, py_call *x, py_val *out) {
-    py_val all = py_val_int(c, -1);
     if (!no_arguments(c, x)) return false;
-    x->args = &all;
-    x->nargs = 1;
-    return reshape(c, of, x, out);
+    py_call whole = *x;
+    whole.args = PY_NEW(c, py_val, 1);
+    whole.args[0] = py_val_int(c, -1);
+    whole.nargs = 1;
+    return reshape(c, of, &whole, out);
 }
 
 /* ---- which ---- */
