@@ -40,11 +40,12 @@ def long_files(root, limit=LONG_FILE):
 
 
 def package_bytes(root):
-    """Bytes of the package's own sources and data."""
+    """Bytes of the package's own sources and data; a development build's extension is a link."""
     total = 0
     for folder, dirs, names in os.walk(os.path.join(root, "python", "simt")):
         dirs[:] = [d for d in dirs if d != "__pycache__"]
-        total += sum(os.path.getsize(os.path.join(folder, n)) for n in names)
+        paths = [os.path.join(folder, n) for n in names]
+        total += sum(os.path.getsize(p) for p in paths if not os.path.islink(p))
     return total
 
 

@@ -1,5 +1,6 @@
 """overload, literal_unroll, and names of Numba whose meaning a CPU device has little of."""
 
+import os
 import subprocess
 import sys
 import warnings
@@ -131,7 +132,7 @@ def test_warnings_by_the_environment():
     code = "from simt.numba import config as c; print(c.CUDA_LOW_OCCUPANCY_WARNINGS)"
     done = subprocess.run(
         [sys.executable, "-c", code],
-        env={"PYTHONPATH": ":".join(sys.path), "NUMBA_CUDA_LOW_OCCUPANCY_WARNINGS": "1"},
+        env=os.environ | {"NUMBA_CUDA_LOW_OCCUPANCY_WARNINGS": "1"},
         capture_output=True,
         text=True,
         check=True,
