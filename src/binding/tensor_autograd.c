@@ -436,20 +436,17 @@ SECTION_FUNCTION(make_node, make_node_body)
 static PyObject *is_grad_enabled(PyObject *module, PyObject *unused) {
     return PyBool_FromLong(grad_enabled);
 }
-static PyObject *set_anomaly(PyObject *module, PyObject *o) { /* returns what it was */
+/* Sets a mode and returns what it was. */
+static PyObject *set_mode(bool *mode, PyObject *o) {
     int on = binding_truth(o);
     if (on < 0) return NULL;
-    bool was = grad_anomaly;
-    grad_anomaly = on;
+    bool was = *mode;
+    *mode = on;
     return PyBool_FromLong(was);
 }
-
-static PyObject *set_grad_enabled(PyObject *module, PyObject *o) { /* returns what it was */
-    int on = binding_truth(o);
-    if (on < 0) return NULL;
-    bool was = grad_enabled;
-    grad_enabled = on;
-    return PyBool_FromLong(was);
+static PyObject *set_anomaly(PyObject *module, PyObject *o) { return set_mode(&grad_anomaly, o); }
+static PyObject *set_grad_enabled(PyObject *module, PyObject *o) {
+    return set_mode(&grad_enabled, o);
 }
 
 PyMethodDef tensor_autograd_methods[] = {METHOD_ENTRY(backward),

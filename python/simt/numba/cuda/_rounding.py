@@ -229,24 +229,20 @@ def _of_uint64(x, r):
     return r, float64(x - back) if x >= back else -float64(back - x)
 
 
-def from_int64_64(x):
-    x = int64(x)
-    return _of_int64(x, float64(x))
+def from_integer(integer, kind, lost):
+    """An integer as a float of a kind; lost: _of_int64 or _of_uint64."""
+
+    def converted(x):
+        x = integer(x)
+        return lost(x, kind(x))
+
+    return converted
 
 
-def from_int64_32(x):
-    x = int64(x)
-    return _of_int64(x, float32(x))
-
-
-def from_uint64_64(x):
-    x = uint64(x)
-    return _of_uint64(x, float64(x))
-
-
-def from_uint64_32(x):
-    x = uint64(x)
-    return _of_uint64(x, float32(x))
+from_int64_64 = from_integer(int64, float64, _of_int64)
+from_int64_32 = from_integer(int64, float32, _of_int64)
+from_uint64_64 = from_integer(uint64, float64, _of_uint64)
+from_uint64_32 = from_integer(uint64, float32, _of_uint64)
 
 
 def _whole(x, mode, rint):

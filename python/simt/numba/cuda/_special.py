@@ -16,12 +16,12 @@ _EULER = 0.5772156649015329
 _LARGE = 25.0
 
 
-def _miller(x, n):
-    """J0, J1, Jn and the sums of Neumann's series for Y0 and Y1; 0 < x < 25, n >= 0."""
-    start = 2 * ((max(n, int64(x)) + 40) // 2)
+def _miller(x):
+    """J0, J1 and the sums of Neumann's series for Y0 and Y1; 0 < x < 25."""
+    start = 2 * ((int64(x) + 40) // 2)
     above, here = 0.0, 1e-300
     total, even, odd = 0.0, 0.0, 0.0
-    j1, jn = 0.0, 0.0
+    j1 = 0.0
     for k in range(start, 0, -1):
         below = 2.0 * k / x * here - above
         above = here
@@ -33,10 +33,7 @@ def _miller(x, n):
             even *= 1e-200
             odd *= 1e-200
             j1 *= 1e-200
-            jn *= 1e-200
         m = k - 1  # `here` is J of this order
-        if m == n:
-            jn = here
         if m == 1:
             j1 = here
         half = m // 2
@@ -47,7 +44,7 @@ def _miller(x, n):
         if m % 2 == 1 and m > 1:
             odd += sign * here * (m / (half * (half + 1.0)))
     total += here
-    return here / total, j1 / total, jn / total, even / total, odd / total
+    return here / total, j1 / total, even / total, odd / total
 
 
 def _hankel(x, n):
@@ -88,7 +85,7 @@ def j0(x):
         return _hankel(x, 0)[0]
     if x < 1e-8:
         return 1.0
-    return _miller(x, 0)[0]
+    return _miller(x)[0]
 
 
 def j1(x):
@@ -99,7 +96,7 @@ def j1(x):
         return math.copysign(1.0, float64(x)) * _hankel(y, 1)[0]
     if y < 1e-8:
         return 0.5 * x
-    return math.copysign(1.0, float64(x)) * _miller(y, 1)[1]
+    return math.copysign(1.0, float64(x)) * _miller(y)[1]
 
 
 def y0(x):
@@ -112,7 +109,7 @@ def y0(x):
         return _hankel(x, 0)[1]
     if x < 1e-8:
         return 0.6366197723675814 * (math.log(x * 0.5) + _EULER)
-    first, _, _, even, _ = _miller(x, 0)
+    first, _, even, _ = _miller(x)
     return 0.6366197723675814 * ((math.log(x * 0.5) + _EULER) * first - 2.0 * even)
 
 
@@ -126,7 +123,7 @@ def y1(x):
         return _hankel(x, 1)[1]
     if x < 1e-8:
         return -0.6366197723675814 / x
-    first, second, _, _, odd = _miller(x, 1)
+    first, second, _, odd = _miller(x)
     logarithm = (math.log(x * 0.5) + (_EULER - 1.0)) * second
     return 0.6366197723675814 * (logarithm - odd - first / x)
 
