@@ -37,10 +37,8 @@ def mutate(text, seed):
     return "\n".join(lines)
 
 
-@given(st.integers(0, 300), st.integers(0, 2**32))
-@settings(max_examples=400, deadline=None)
-def test_mutated_text(program, seed):
-    text = mutate(generate(program, 12).text, seed)
+def check_text(text):
+    """A text is refused with words, or is printed as it is read and goes through the passes."""
     try:
         printed = _core.ir_check(text)
     except (ValueError, RuntimeError) as e:
@@ -48,6 +46,12 @@ def test_mutated_text(program, seed):
         return
     assert _core.ir_check(printed) == printed
     _core.ir_check(printed, "all,contract,dce")
+
+
+@given(st.integers(0, 300), st.integers(0, 2**32))
+@settings(max_examples=400, deadline=None)
+def test_mutated_text(program, seed):
+    check_text(mutate(generate(program, 12).text, seed))
 
 
 @given(st.text())

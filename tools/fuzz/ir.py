@@ -8,7 +8,6 @@ use_tests("differential")
 import test_ir  # noqa: E402
 import test_ir_fuzz  # noqa: E402
 from ir_gen import generate  # noqa: E402
-from simt import _core  # noqa: E402
 
 
 def check(seed, size, launch=None, apart=False):
@@ -20,14 +19,7 @@ def check_waiting(seed, size):
 
 
 def check_text(seed, change, size):
-    text = test_ir_fuzz.mutate(generate(seed, size).text, change)
-    try:
-        printed = _core.ir_check(text)
-    except (ValueError, RuntimeError) as e:
-        assert str(e)
-        return
-    assert _core.ir_check(printed) == printed
-    _core.ir_check(printed, "all,contract,dce")
+    test_ir_fuzz.check_text(test_ir_fuzz.mutate(generate(seed, size).text, change))
 
 
 def make(draw):
