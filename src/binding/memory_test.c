@@ -2,16 +2,42 @@
 #include "base/heap.h"
 #include "binding/binding.h"
 
+#include <dlfcn.h>
+#include <execinfo.h>
 #include <stdatomic.h>
 
-/* ---- Python's allocators: those of the thread that asked for failures are counted ---- */
+/* ---- Python's allocators: those that our C code asks for, in the thread that wants failures ---- */
 
 static PyMemAllocatorEx plain[3]; /* what ours ask, by domain */
 static atomic_ullong asked, first_denied = 1, last_denied = 0;
 static _Thread_local bool counted;
 
-static bool denies(void) {
+/* Whether our C code asks Python for it: the interpreter's own allocations, for frames and
+   arguments, are its own matter, and some of its paths lose a reference where they fail (3.11). */
+__attribute__((noinline)) static bool ours_asks(void) {
+    enum { DEPTH = 64 };
+    static const void *interpreter, *base;
+    void *addresses[DEPTH];
+    Dl_info about;
+    if (!base) {
+        if (dladdr((void *)&ours_asks, &about)) base = about.dli_fbase;
+        interpreter = dlsym(RTLD_DEFAULT, "_PyEval_EvalFrameDefault");
+    }
+    int count = backtrace(addresses, DEPTH);
+    for (int i = 3; i < count; i++) { /* behind this one, denies and our_malloc */
+        if (!dladdr((char *)addresses[i] - 1, &about)) continue;
+        if (about.dli_fbase == base) return true;
+        if (about.dli_saddr == interpreter) return false;
+    }
+    return false;
+}
+
+__attribute__((noinline)) static bool denies(void) {
     if (!counted) return false;
+    counted = false; /* what it does itself is not counted */
+    bool ours = ours_asks();
+    counted = true;
+    if (!ours) return false;
     uint64_t n = atomic_fetch_add(&asked, 1);
     return n >= atomic_load(&first_denied) && n <= atomic_load(&last_denied);
 }

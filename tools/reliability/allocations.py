@@ -2,8 +2,8 @@
 
 The result must be a MemoryError or the right value; afterwards the program gives the right value,
 and as much memory is alive as before. Ours are those of base/heap.h and of arenas, all of which
-are tried; of Python's, made while the program runs, each `--python`-th, once. Needs a development
-build.
+are tried; of Python's, those that our C code asks for, each `--python`-th, once. Needs a
+development build.
 
 Two things are CPython's own (3.11) and left out: its compiler destroys the heap when one of its
 allocations fails (copy_except_stack), so the programs' sources are known before; and where all of
