@@ -2,7 +2,7 @@
 
 An include points only to a lower layer or inside its own folder. Folders of one layer never include
 each other: they meet in ir/ and base/. Inside a folder, sub-folders see their parents (and parents
-their children), never their siblings. Python.h appears only in src/binding; CUDA headers nowhere.
+their children), and siblings only as SUBLAYERS orders them. Python.h appears only in src/binding; CUDA headers nowhere.
 Memory comes from base/heap.h only, which can count it and let it fail.
 
     check_layers.py [ROOT]
@@ -27,6 +27,13 @@ LAYERS = {
     "softcuda": 5,
     "grad": 6,
     "binding": 7,
+}
+# The same for folders inside a folder; those that are not named never include each other.
+SUBLAYERS = {
+    "binding/common": 0,
+    "binding/array": 1,
+    "binding/tensor": 1,
+    "binding/kernel": 2,
 }
 PYTHON_ONLY_IN = "binding"
 PYTHON_HEADERS = re.compile(r"(Python|structmember|pythread)\.h$|^numpy/")
@@ -85,7 +92,7 @@ def offence(root, path, name, quoted):
     there = os.path.relpath(os.path.dirname(full), src).replace(os.sep, "/")
     other = there.split("/")[0]
     if other == top:
-        if related(here, there):
+        if related(here, there) or SUBLAYERS.get(there, 9) < SUBLAYERS.get(here, 0):
             return None
         return f"{here} and {there} are siblings"
     if other not in LAYERS:

@@ -1,9 +1,9 @@
 /* simt._core: the extension module. Its parts add themselves, one function each. */
-#include "binding/kernel.h"
+#include "binding/kernel/kernel.h"
 
 int binding_add_vm(PyObject *module);          /* vm_test.c */
 int binding_add_ir(PyObject *module);          /* ir_test.c */
-int binding_add_kernel_test(PyObject *module); /* kernel_test.c */
+int binding_add_kernel_test(PyObject *module); /* kernel/test.c */
 int binding_add_memory_test(PyObject *module); /* memory_test.c */
 bool binding_add_torch(PyObject *module);      /* tensor.c */
 

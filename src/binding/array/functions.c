@@ -1,0 +1,723 @@
+/* Functions of simt._core on arrays: one per elementwise row of array_ops.def (ew_NAME), reductions
+ * (red_NAME), creation, joining, products, and looking inside (evaluate, stats). */
+#include "base/heap.h"
+#include "binding/common/binding.h"
+
+#include <string.h>
+
+#define FUNCTION(name)                                                                      \
+    static PyObject *body_##name(PyObject *module, PyObject *const *args, Py_ssize_t nargs, \
+                                 PyObject *kwnames);                                        \
+    static PyObject *name(PyObject *module, PyObject *const *args, Py_ssize_t nargs,        \
+                          PyObject *kwnames) {                                              \
+        return IN_SECTION(body_##name(module, args, nargs, kwnames));                       \
+    }                                                                                       \
+    static PyObject *body_##name(PyObject *module, PyObject *const *args, Py_ssize_t nargs, \
+                                 PyObject *kwnames)
+#define FAST(name, function) \
+    { name, (PyCFunction)(void (*)(void))function, METH_FASTCALL | METH_KEYWORDS, NULL }
+#define PARSE(function, npositional, nrequired, ...)                                               \
+    static const char *const names[] = {__VA_ARGS__};                                              \
+    enum { NNAMES = sizeof names / sizeof names[0] };                                              \
+    PyObject *values[NNAMES];                                                                      \
+    if (!binding_parse_args(function, args, nargs, kwnames, names, NNAMES, npositional, nrequired, \
+                            values))                                                               \
+        return NULL;
+
+/* made is set by the call whose status is the first argument. */
+static PyObject *wrap(simt_status status, array *const *made) {
+    return binding_ok(status) ? binding_wrap(*made) : NULL;
+}
+
+/* ---- the elementwise rows ---- */
+
+static PyObject *ew_keywords(array_op op, PyObject *const *args, Py_ssize_t nargs,
+                             PyObject *kwnames) {
+    static const char *const names[] = {"a", "b", "c", "out", "dtype", "casting", "where"};
+    int arity = array_op_table[op].arity;
+    PyObject *values[7], *positional[7];
+    if (nargs < arity || nargs > arity + 1) {
+        PyErr_Format(PyExc_TypeError,
+                     "%s() takes from %d to %d positional arguments but %zd were given",
+                     array_op_table[op].name, arity, arity + 1, nargs);
+        return NULL;
+    }
+    for (int i = 0; i < 3; i++) positional[i] = i < arity ? args[i] : Py_None; /* keywords follow */
+    Py_ssize_t nkeywords = kwnames ? PyTuple_GET_SIZE(kwnames) : 0;
+    positional[3] = nargs > arity ? args[arity] : NULL;
+    for (int i = 3; i < 7; i++) values[i] = i == 3 ? positional[3] : NULL;
+    for (Py_ssize_t k = 0; k < nkeywords; k++) {
+        PyObject *name = PyTuple_GET_ITEM(kwnames, k);
+        int i = 3;
+        while (i < 7 && PyUnicode_CompareWithASCIIString(name, names[i]) != 0) i++;
+        if (i == 7) {
+            PyErr_Format(PyExc_TypeError, "%s() got an unexpected keyword argument '%U'",
+                         array_op_table[op].name, name);
+            return NULL;
+        }
+        values[i] = args[nargs + k];
+    }
+    if (values[6] && values[6] != Py_True) {
+        PyErr_SetString(PyExc_NotImplementedError,
+                        "where= of elementwise functions is not in simt yet");
+        return NULL;
+    }
+    char casting;
+    if (!binding_to_casting(values[5], &casting)) return NULL;
+    return binding_elementwise_cast(op, positional, arity, values[3], values[4], casting);
+}
+
+static inline PyObject *ew_call(array_op op, int arity, PyObject *const *args, Py_ssize_t nargs,
+                                PyObject *kwnames) {
+    if (nargs == arity && !kwnames) return binding_elementwise(op, args, arity, NULL, NULL);
+    return ew_keywords(op, args, nargs, kwnames);
+}
+
+/* Rows without operands (creation) are never called, but have a function: the table stays simple. */
+#define EW(id, name, arity, dtypes, expansion, a, b, c) \
+    FUNCTION(ew_##id) { return ew_call(OP_##id, arity, args, nargs, kwnames); }
+#include "graph/array_ops.def"
+
+static PyMethodDef ew_functions[] = {
+#define EW(id, name, arity, dtypes, expansion, a, b, c) FAST(name, ew_##id),
+#include "graph/array_ops.def"
+    {NULL},
+};
+
+/* Functions are called `add`, the module's attribute is `ew_add`. */
+static bool add_ew_functions(PyObject *module) {
+    PyObject *owner = PyUnicode_FromString("cupy");
+    bool ok = owner != NULL;
+    for (PyMethodDef *def = ew_functions; ok && def->ml_name; def++) {
+        const array_op_info *row = &array_op_table[array_op_find(def->ml_name)];
+        if (row->arity < 1 || row->dtypes == 'X' || strchr(row->expansion, '$') ||
+            strstr(row->expansion, "s0"))
+            continue;
+        char name[64];
+        snprintf(name, sizeof name, "ew_%s", def->ml_name);
+        PyObject *function = PyCFunction_NewEx(def, NULL, owner);
+        ok = function && PyModule_AddObjectRef(module, name, function) == 0;
+        Py_XDECREF(function);
+    }
+    Py_XDECREF(owner);
+    return ok;
+}
+
+/* ---- reductions ---- */
+
+static PyObject *red_sum_like(reduction kind, const char *function, PyObject *const *args,
+                              Py_ssize_t nargs, PyObject *kwnames) {
+    PARSE(function, 5, 1, "a", "axis", "dtype", "out", "keepdims")
+    array *a = binding_get_ndarray(values[0]);
+    return a ? binding_reduce(kind, a, values[1], values[2], values[3], NULL, values[4]) : NULL;
+}
+
+static PyObject *red_max_like(reduction kind, const char *function, PyObject *const *args,
+                              Py_ssize_t nargs, PyObject *kwnames) {
+    PARSE(function, 4, 1, "a", "axis", "out", "keepdims")
+    array *a = binding_get_ndarray(values[0]);
+    return a ? binding_reduce(kind, a, values[1], NULL, values[2], NULL, values[3]) : NULL;
+}
+
+static PyObject *red_var_like(reduction kind, const char *function, PyObject *const *args,
+                              Py_ssize_t nargs, PyObject *kwnames) {
+    PARSE(function, 6, 1, "a", "axis", "dtype", "out", "ddof", "keepdims")
+    array *a = binding_get_ndarray(values[0]);
+    return a ? binding_reduce(kind, a, values[1], values[2], values[3], values[4], values[5])
+             : NULL;
+}
+
+#define RED_FUNCTION(name, kind, like) \
+    FUNCTION(red_##name) { return red_##like##_like(REDUCE_##kind, #name, args, nargs, kwnames); }
+RED_FUNCTION(sum, SUM, sum)
+RED_FUNCTION(prod, PROD, sum)
+RED_FUNCTION(mean, MEAN, sum)
+RED_FUNCTION(max, MAX, max)
+RED_FUNCTION(min, MIN, max)
+RED_FUNCTION(any, ANY, max)
+RED_FUNCTION(all, ALL, max)
+RED_FUNCTION(argmax, ARGMAX, max)
+RED_FUNCTION(argmin, ARGMIN, max)
+RED_FUNCTION(var, VAR, var)
+RED_FUNCTION(std, STD, var)
+
+/* ---- creation ---- */
+
+/* Memory of the device is shared when no copy is asked for. */
+static bool array_of_object(PyObject *o, bool has, dtype dt, bool copy, array **out) {
+    bool may_share = !copy && !binding_is_array(o) && !PyObject_CheckBuffer(o) &&
+                     !PyList_CheckExact(o) && !PyTuple_CheckExact(o) && !PyLong_Check(o) &&
+                     !PyFloat_Check(o);
+    int shared = may_share ? binding_share_device(o, out) : 0;
+    if (shared == 0) return binding_to_array(o, has, dt, FACE_NUMPY, DT_F64, out);
+    if (shared < 0 || !has || (*out)->dt == dt) return shared > 0;
+    array *other = *out;
+    bool ok = binding_ok(array_astype(other, dt, out));
+    array_unref(other);
+    return ok;
+}
+
+/* Arrays of ours are copied as they lie, others come in C order. */
+static bool array_in_order(PyObject *o, bool has, dtype dt, bool copy, char order, array **out) {
+    if (PyObject_TypeCheck(o, &binding_ndarray_type)) {
+        array *a = ((pyarray *)o)->a;
+        return binding_ok(array_astype_order(a, has ? dt : a->dt, order, out));
+    }
+    if (!array_of_object(o, has, dt, copy, out)) return false;
+    if (order != 'F' || array_is_f_contiguous(*out)) return true;
+    array *c = *out;
+    bool ok = binding_ok(array_astype_order(c, c->dt, 'F', out));
+    array_unref(c);
+    return ok;
+}
+
+FUNCTION(make_array) {
+    PARSE("array", 2, 1, "obj", "dtype", "copy", "order", "ndmin")
+    bool has;
+    dtype dt = DT_F64;
+    array *made;
+    int64_t ndmin = 0, shape[ARRAY_MAX_NDIM];
+    if (!binding_to_dtype_or_none(values[1], &has, &dt)) return NULL;
+    if (values[4] && !binding_to_int64(values[4], &ndmin)) return NULL;
+    if (ndmin > ARRAY_MAX_NDIM) {
+        PyErr_Format(PyExc_ValueError, "ndmin: at most %d dimensions are supported",
+                     ARRAY_MAX_NDIM);
+        return NULL;
+    }
+    int copy = values[2] ? binding_truth(values[2]) : 1;
+    if (copy < 0) return NULL;
+    bool same = PyObject_TypeCheck(values[0], &binding_ndarray_type) &&
+                (!has || ((pyarray *)values[0])->a->dt == dt);
+    char order;
+    if (!binding_to_order(values[3], 'K', &order)) return NULL;
+    if (same) {
+        array *a = ((pyarray *)values[0])->a;
+        bool lies = order == 'K' || order == 'A' || (order == 'C' && array_is_contiguous(a)) ||
+                    (order == 'F' && array_is_f_contiguous(a));
+        if (!copy && lies && a->ndim >= ndmin) return Py_NewRef(values[0]);
+    }
+    if (!array_in_order(values[0], has, dt, copy != 0, order, &made)) return NULL;
+    if (made->ndim >= ndmin) return binding_wrap(made);
+    int missing = (int)ndmin - made->ndim;
+    for (int d = 0; d < ndmin; d++) shape[d] = d < missing ? 1 : made->shape[d - missing];
+    array *wide = NULL;
+    simt_status status = array_reshape(made, shape, (int)ndmin, &wide);
+    array_unref(made);
+    return wrap(status, &wide);
+}
+
+static bool shape_and_dtype(PyObject *shape_object, PyObject *dtype_object, int64_t *shape,
+                            int *ndim, dtype *dt) {
+    bool has;
+    return binding_start() && binding_to_shape(shape_object, "shape", shape, ndim) &&
+           binding_to_dtype_or_none(dtype_object, &has, dt);
+}
+
+/* New arrays lie in C or Fortran order. */
+static bool creation_order(PyObject *o, char *order) {
+    if (!binding_to_order(o, 'C', order)) return false;
+    if (*order == 'C' || *order == 'F') return true;
+    PyErr_SetString(PyExc_ValueError, "only 'C' or 'F' order is permitted");
+    return false;
+}
+
+FUNCTION(make_empty) {
+    PARSE("empty", 3, 1, "shape", "dtype", "order")
+    int64_t shape[ARRAY_MAX_NDIM];
+    int ndim;
+    dtype dt = DT_F64;
+    array *made = NULL;
+    char order;
+    if (!shape_and_dtype(values[0], values[1], shape, &ndim, &dt) ||
+        !creation_order(values[2], &order))
+        return NULL;
+    return wrap(array_full_order(dt, shape, ndim, NULL, order, &made), &made);
+}
+
+static PyObject *filled(PyObject *shape_object, PyObject *dtype_object, PyObject *order_object,
+                        int64_t value) {
+    char order;
+    int64_t shape[ARRAY_MAX_NDIM];
+    int ndim;
+    dtype dt = DT_F64;
+    array *made = NULL;
+    if (!shape_and_dtype(shape_object, dtype_object, shape, &ndim, &dt) ||
+        !creation_order(order_object, &order))
+        return NULL;
+    const scalar s = {.kind = 'I', .i = value};
+    return wrap(array_full_order(dt, shape, ndim, &s, order, &made), &made);
+}
+FUNCTION(make_zeros) {
+    PARSE("zeros", 3, 1, "shape", "dtype", "order")
+    return filled(values[0], values[1], values[2], 0);
+}
+FUNCTION(make_ones) {
+    PARSE("ones", 3, 1, "shape", "dtype", "order")
+    return filled(values[0], values[1], values[2], 1);
+}
+
+FUNCTION(make_full) {
+    PARSE("full", 4, 2, "shape", "fill_value", "dtype", "order")
+    int64_t shape[ARRAY_MAX_NDIM];
+    int ndim;
+    bool has;
+    dtype dt = DT_F64;
+    operand value;
+    array *made = NULL;
+    char order;
+    if (!shape_and_dtype(values[0], values[2], shape, &ndim, &dt) ||
+        !creation_order(values[3], &order))
+        return NULL;
+    has = values[2] && values[2] != Py_None;
+    int done = binding_to_operand(values[1], FACE_NUMPY, &value);
+    if (done == 0)
+        PyErr_Format(PyExc_TypeError, "Unsupported type %R", (PyObject *)Py_TYPE(values[1]));
+    if (done <= 0) return NULL;
+    if (!has) {
+        char kind = value.s.kind;
+        dt = value.a       ? value.a->dt
+             : kind == 'B' ? DT_BOOL
+             : kind == 'I' ? DT_I64
+             : kind == 'U' ? DT_U64
+                           : DT_F64;
+    }
+    if (!value.a && value.s.kind != 'F' && value.s.kind != 'B' &&
+        !binding_integer_fits(value.s, dt)) {
+        PyErr_Format(PyExc_OverflowError, "Python integer %R out of bounds for %s", values[1],
+                     dtype_table[dt].name);
+        return NULL;
+    }
+    if (!value.a) return wrap(array_full_order(dt, shape, ndim, &value.s, order, &made), &made);
+    bool ok = binding_ok(array_full_order(dt, shape, ndim, NULL, order, &made)) &&
+              binding_ok(array_assign(made, &value, FACE_NUMPY));
+    array_unref(value.a);
+    return ok ? binding_wrap(made) : NULL;
+}
+
+static double scalar_value(scalar s) {
+    return s.kind == 'F' ? s.f : s.kind == 'U' ? (double)s.u : (double)s.i;
+}
+
+/* NumPy's length: ceil((stop - start) / step). */
+static bool arange_length(scalar start, scalar stop, scalar step, bool floats, int64_t *count) {
+    if (scalar_value(step) == 0) {
+        PyErr_SetString(PyExc_ZeroDivisionError, "division by zero");
+        return false;
+    }
+    if (!floats) {
+        __int128 distance = (__int128)stop.i - start.i, by = step.i;
+        __int128 n = (distance + by - (by > 0 ? 1 : -1)) / by;
+        *count = n < 0 || (distance > 0) != (by > 0) || distance == 0 ? 0
+                 : n > INT64_MAX                                      ? INT64_MAX
+                                                                      : (int64_t)n;
+        return true;
+    }
+    double n = __builtin_ceil((scalar_value(stop) - scalar_value(start)) / scalar_value(step));
+    if (!(n < 0x1p63)) {
+        PyErr_SetString(PyExc_ValueError,
+                        n != n ? "arange: cannot compute length" : "Maximum allowed size exceeded");
+        return false;
+    }
+    *count = n > 0 ? (int64_t)n : 0;
+    return true;
+}
+
+FUNCTION(make_arange) {
+    PARSE("arange", 4, 1, "start", "stop", "step", "dtype")
+    scalar part[3] = {{.kind = 'I'}, {.kind = 'I'}, {.kind = 'I', .i = 1}};
+    bool has, floats = false, one = !values[1] || values[1] == Py_None;
+    dtype dt = DT_I64;
+    if (!binding_start() || !binding_to_dtype_or_none(values[3], &has, &dt)) return NULL;
+    for (int i = 0; i < 3; i++) {
+        PyObject *o = values[one && i == 1 ? 0 : i];
+        if ((one && i == 0) || !o || o == Py_None) continue;
+        int done = binding_to_scalar(o, FACE_NUMPY, &part[i]);
+        if (done == 0) PyErr_Format(PyExc_TypeError, "Unsupported type %R", (PyObject *)Py_TYPE(o));
+        if (done <= 0) return NULL;
+        floats |= part[i].kind == 'F' || part[i].kind == 'U';
+    }
+    int64_t count;
+    array *made = NULL;
+    if (!arange_length(part[0], part[1], part[2], floats, &count)) return NULL;
+    if (!has) dt = floats ? DT_F64 : DT_I64;
+    if (floats) /* NumPy steps by the rounded difference of the first two elements */
+        for (int i = 0; i < 3; i += 2) part[i] = (scalar){.kind = 'F', .f = scalar_value(part[i])};
+    return wrap(array_arange(dt, part[0], part[2], count, &made), &made);
+}
+
+FUNCTION(make_linspace) {
+    PARSE("linspace", 6, 2, "start", "stop", "num", "endpoint", "retstep", "dtype")
+    scalar ends[2];
+    int64_t count = 50;
+    bool has;
+    dtype dt = DT_F64;
+    array *made = NULL;
+    for (int i = 0; i < 2; i++) {
+        int done = binding_to_scalar(values[i], FACE_NUMPY, &ends[i]);
+        if (done == 0)
+            PyErr_Format(PyExc_TypeError, "Unsupported type %R", (PyObject *)Py_TYPE(values[i]));
+        if (done <= 0) return NULL;
+    }
+    if (!binding_start() || (values[2] && !binding_to_int64(values[2], &count)) ||
+        !binding_to_dtype_or_none(values[5], &has, &dt))
+        return NULL;
+    int endpoint = values[3] ? binding_truth(values[3]) : 1,
+        retstep = values[4] ? binding_truth(values[4]) : 0;
+    if (endpoint < 0 || retstep < 0) return NULL;
+    if (count < 0) {
+        PyErr_Format(PyExc_ValueError, "Number of samples, %lld, must be non-negative.",
+                     (long long)count);
+        return NULL;
+    }
+    double start = scalar_value(ends[0]), stop = scalar_value(ends[1]);
+    if (has && dtype_is_integer(dt)) { /* NumPy rounds down */
+        array *real, *low = NULL;
+        if (!binding_ok(array_linspace(DT_F64, start, stop, count, endpoint, &real))) return NULL;
+        op_options o = {.face = FACE_NUMPY, .default_float = DT_F64};
+        bool ok = binding_ok(array_elementwise(OP_FLOOR, &(operand){.a = real}, 1, &o, &low)) &&
+                  binding_ok(array_astype(low, dt, &made));
+        array_unref(real);
+        array_unref(low);
+        if (!ok) return NULL;
+    } else if (!binding_ok(array_linspace(dt, start, stop, count, endpoint, &made))) {
+        return NULL;
+    }
+    if (!retstep) return binding_wrap(made);
+    double parts = (double)(endpoint ? count - 1 : count);
+    PyObject *result = binding_wrap(made);
+    return result ? Py_BuildValue("(Nd)", result,
+                                  parts > 0 ? (stop - start) / parts : __builtin_nan(""))
+                  : NULL;
+}
+
+FUNCTION(make_eye) {
+    PARSE("eye", 4, 1, "N", "M", "k", "dtype")
+    int64_t rows, columns, diagonal = 0;
+    bool has;
+    dtype dt = DT_F64;
+    array *made = NULL;
+    if (!binding_start() || !binding_to_int64(values[0], &rows)) return NULL;
+    columns = rows;
+    if (values[1] && values[1] != Py_None && !binding_to_int64(values[1], &columns)) return NULL;
+    if (values[2] && !binding_to_int64(values[2], &diagonal)) return NULL;
+    if (!binding_to_dtype_or_none(values[3], &has, &dt)) return NULL;
+    return wrap(array_eye(dt, rows, columns, diagonal, &made), &made);
+}
+
+/* ---- joining, shapes, products ---- */
+
+static const int64_t flat_length = -1; /* reshape to one axis */
+
+/* ndarrays of a sequence; *n is set also on failure (how many to drop). */
+static bool to_arrays(PyObject *o, array ***out, Py_ssize_t *n) {
+    *n = 0;
+    *out = NULL;
+    PyObject *list = binding_tuple(o);
+    if (!list) return false;
+    Py_ssize_t count = PyTuple_GET_SIZE(list);
+    *out = PyMem_Calloc((size_t)count + 1, sizeof **out);
+    bool ok = *out != NULL;
+    for (Py_ssize_t i = 0; ok && i < count; i++) {
+        array *a = binding_get_ndarray(PyTuple_GET_ITEM(list, i));
+        ok = a != NULL;
+        if (ok) (*out)[(*n)++] = array_ref(a);
+    }
+    Py_DECREF(list);
+    return ok;
+}
+
+/* The parts as `dt`, where the casting allows it. */
+static bool cast_parts(array **arrays, Py_ssize_t n, dtype dt, char casting) {
+    for (Py_ssize_t i = 0; i < n; i++) {
+        if (!graph_can_cast(arrays[i]->dt, dt, casting)) {
+            PyErr_Format(PyExc_TypeError,
+                         "Cannot cast array data from dtype('%s') to dtype('%s') according to the "
+                         "rule '%s'",
+                         dtype_table[arrays[i]->dt].name, dtype_table[dt].name,
+                         graph_casting_name(casting));
+            return false;
+        }
+        array *cast;
+        if (arrays[i]->dt == dt) continue;
+        if (!binding_ok(array_astype_order(arrays[i], dt, 'K', &cast))) return false;
+        array_unref(arrays[i]);
+        arrays[i] = cast;
+    }
+    return true;
+}
+
+/* values: arrays, axis, out, dtype, casting */
+static PyObject *join(bool stack, PyObject **values) {
+    PyObject *sequence = values[0], *axis_object = values[1], *out = values[2];
+    bool has;
+    char casting;
+    dtype dt = DT_F64;
+    if (!binding_to_dtype_or_none(values[3], &has, &dt) || !binding_to_casting(values[4], &casting))
+        return NULL;
+    if (has && out && out != Py_None) {
+        PyErr_SetString(PyExc_TypeError,
+                        "concatenate() only takes `out` or `dtype` as an argument, "
+                        "but both were provided.");
+        return NULL;
+    }
+    array **arrays, *made = NULL;
+    Py_ssize_t n;
+    int64_t axis = 0;
+    bool flat = !stack && axis_object == Py_None;
+    bool ok = to_arrays(sequence, &arrays, &n) &&
+              (!axis_object || flat || binding_to_int64(axis_object, &axis));
+    if (ok && n == 0) {
+        PyErr_SetString(PyExc_ValueError, stack ? "need at least one array to stack"
+                                                : "need at least one array to concatenate");
+        ok = false;
+    }
+    for (Py_ssize_t i = 0; ok && flat && i < n; i++) {
+        array *line;
+        ok = binding_ok(array_reshape(arrays[i], &flat_length, 1, &line));
+        if (ok) {
+            array_unref(arrays[i]);
+            arrays[i] = line;
+        }
+    }
+    int ndim = ok ? arrays[0]->ndim + stack : 0;
+    if (ok && ndim == 0) {
+        PyErr_SetString(PyExc_ValueError, "zero-dimensional arrays cannot be concatenated");
+        ok = false;
+    } else if (ok && (axis < -ndim || axis >= ndim)) {
+        binding_raise_axis(axis, ndim, FACE_NUMPY);
+        ok = false;
+    }
+    if (axis < 0) axis += ndim;
+    ok = ok && (!has || cast_parts(arrays, n, dt, casting));
+    ok = ok && binding_ok(stack ? array_stack(arrays, (int)n, (int)axis, FACE_NUMPY, &made)
+                                : array_concatenate(arrays, (int)n, (int)axis, FACE_NUMPY, &made));
+    for (Py_ssize_t i = 0; i < n; i++) array_unref(arrays[i]);
+    PyMem_Free(arrays);
+    return ok ? binding_cast_into(made, out, casting) : NULL;
+}
+
+FUNCTION(concatenate) {
+    PARSE("concatenate", 3, 1, "arrays", "axis", "out", "dtype", "casting")
+    return join(false, values);
+}
+FUNCTION(stack) {
+    PARSE("stack", 3, 1, "arrays", "axis", "out", "dtype", "casting")
+    return join(true, values);
+}
+
+bool binding_repeat_index(PyObject *o, PyObject *size_object, graph_face face, array **out) {
+    array *given, *counts = NULL;
+    int64_t size;
+    if (!binding_to_int64(size_object, &size) ||
+        !binding_to_array(o, false, DT_I64, face, DT_F32, &given))
+        return false;
+    bool fine = size >= 0 && given->ndim <= 1 && (!dtype_is_float(given->dt) || !given->size);
+    if (!fine) PyErr_SetString(PyExc_TypeError, "repeats must be an integer or a row of integers");
+    int64_t *numbers = fine ? heap_alloc((size_t)given->size * sizeof *numbers + 1) : NULL;
+    if (fine && !numbers) PyErr_NoMemory();
+    bool ok = numbers && binding_ok(array_astype(given, DT_I64, &counts)) &&
+              binding_ok(array_copy_out(counts, numbers)) &&
+              binding_ok(array_repeat_index(numbers, given->size, size, out));
+    heap_free(numbers);
+    array_unref(given);
+    array_unref(counts);
+    return ok;
+}
+
+/* repeat_index(counts, size) */
+static PyObject *repeat_index(PyObject *module, PyObject *const *args, Py_ssize_t nargs) {
+    array *made;
+    if (nargs != 2) return PyErr_Format(PyExc_TypeError, "repeat_index(counts, size)");
+    return binding_repeat_index(args[0], args[1], FACE_NUMPY, &made) ? binding_wrap(made) : NULL;
+}
+
+FUNCTION(broadcast_to) {
+    PARSE("broadcast_to", 2, 2, "array", "shape")
+    array *a = binding_get_ndarray(values[0]), *made = NULL;
+    int64_t shape[ARRAY_MAX_NDIM];
+    int ndim;
+    if (!a || !binding_to_shape(values[1], "shape", shape, &ndim)) return NULL;
+    return binding_ok(array_broadcast_to(a, shape, ndim, &made))
+               ? binding_wrap_view(values[0], made)
+               : NULL;
+}
+
+FUNCTION(expand_dims) {
+    PARSE("expand_dims", 2, 2, "a", "axis")
+    array *a = binding_get_ndarray(values[0]), *made = NULL;
+    int axis;
+    if (!a || !binding_to_axis(values[1], a->ndim + 1, FACE_NUMPY, &axis)) return NULL;
+    return binding_ok(array_expand_dims(a, axis, &made)) ? binding_wrap_view(values[0], made)
+                                                         : NULL;
+}
+
+FUNCTION(take_along_axis) {
+    PARSE("take_along_axis", 3, 2, "a", "indices", "axis")
+    array *a = binding_get_ndarray(values[0]), *index = a ? binding_get_ndarray(values[1]) : NULL,
+          *made = NULL;
+    int axis = 0;
+    if (!a || !index) return NULL;
+    if (!values[2] || values[2] == Py_None) {
+        array *line;
+        if (!binding_ok(array_reshape(a, &flat_length, 1, &line))) return NULL;
+        simt_status status = array_take_along_axis(line, index, 0, 0, &made);
+        array_unref(line);
+        return wrap(status, &made);
+    }
+    if (!binding_to_axis(values[2], a->ndim, FACE_NUMPY, &axis)) return NULL;
+    return wrap(array_take_along_axis(a, index, axis, 0, &made), &made);
+}
+
+FUNCTION(argsort) {
+    PARSE("argsort", 2, 2, "a", "axis")
+    array *a = binding_get_ndarray(values[0]), *made = NULL;
+    int axis = 0;
+    if (!a || !binding_to_axis(values[1], a->ndim, FACE_NUMPY, &axis)) return NULL;
+    return wrap(array_argsort(a, axis, false, -1, &made), &made);
+}
+
+FUNCTION(sort) {
+    PARSE("sort", 2, 2, "a", "axis")
+    array *a = binding_get_ndarray(values[0]), *made = NULL;
+    int axis = 0;
+    if (!a || !binding_to_axis(values[1], a->ndim, FACE_NUMPY, &axis)) return NULL;
+    return wrap(array_sort(a, axis, &made), &made);
+}
+
+FUNCTION(matmul) {
+    PARSE("matmul", 3, 2, "x1", "x2", "out")
+    array *a = binding_get_ndarray(values[0]), *b = a ? binding_get_ndarray(values[1]) : NULL,
+          *made = NULL;
+    if (!b || !binding_ok(array_matmul(a, b, FACE_NUMPY, &made))) return NULL;
+    return binding_into_out(made, values[2]);
+}
+
+FUNCTION(dot) {
+    PARSE("dot", 3, 2, "a", "b", "out")
+    array *a = binding_get_ndarray(values[0]), *b = a ? binding_get_ndarray(values[1]) : NULL,
+          *made = NULL;
+    if (!b || !binding_ok(array_dot(a, b, &made))) return NULL;
+    return binding_dot_into(made, values[2]);
+}
+
+/* ---- looking inside ---- */
+
+static array *any_array(PyObject *o) {
+    if (binding_is_array(o)) return ((pyarray *)o)->a;
+    PyErr_Format(PyExc_TypeError, "expected an array of simt, got %s", Py_TYPE(o)->tp_name);
+    return NULL;
+}
+
+static PyObject *evaluate_body(PyObject *module, PyObject *o) {
+    if (o == Py_None) {
+        if (!binding_start() || !binding_ok(array_evaluate_all())) return NULL;
+        return Py_NewRef(Py_None);
+    }
+    array *a = any_array(o);
+    if (!a || !binding_ok(array_evaluate(a))) return NULL;
+    return Py_NewRef(o);
+}
+SECTION_FUNCTION(evaluate, evaluate_body)
+
+static PyObject *stats(PyObject *module, PyObject *unused) {
+    array_stats s = {0};
+    if (!binding_start()) return NULL;
+    array_get_stats(&s);
+    return Py_BuildValue(
+        "{sKsKsKsKsKsnsn}", "evaluations", (unsigned long long)s.evaluations, "plans",
+        (unsigned long long)s.plans, "plan_hits", (unsigned long long)s.plan_hits, "launches",
+        (unsigned long long)s.launches, "nodes", (unsigned long long)s.nodes, "bytes_in_use",
+        (Py_ssize_t)s.bytes_in_use, "bytes_cached", (Py_ssize_t)s.bytes_cached);
+}
+
+static PyObject *eager(PyObject *module, PyObject *const *args, Py_ssize_t nargs) {
+    if (!binding_start()) return NULL;
+    bool before = array_eager();
+    if (nargs > 0) {
+        int truth = binding_truth(args[0]);
+        if (truth < 0) return NULL;
+        array_set_eager(truth);
+    }
+    return PyBool_FromLong(before);
+}
+
+static PyObject *device_name(PyObject *module, PyObject *unused) {
+    if (!binding_start()) return NULL;
+    return PyUnicode_FromString(runtime_device(array_runtime())->name);
+}
+
+static PyObject *trim(PyObject *module, PyObject *unused) {
+    if (!binding_start()) return NULL;
+    device *d = runtime_device(array_runtime());
+    if (d->trim) d->trim(d);
+    return Py_NewRef(Py_None);
+}
+
+/* (address, version, exposed, contiguous, offset): what tests and faces ask about storage. */
+static PyObject *describe(PyObject *module, PyObject *o) {
+    array *a = any_array(o);
+    if (!a) return NULL;
+    return Py_BuildValue("{sKsIsOsOsKsLsi}", "storage", (unsigned long long)(uintptr_t)a->store,
+                         "version", (unsigned)a->store->version, "exposed",
+                         a->store->exposed ? Py_True : Py_False, "contiguous",
+                         array_is_contiguous(a) ? Py_True : Py_False, "address",
+                         (unsigned long long)(uintptr_t)array_data(a), "offset",
+                         (long long)a->offset, "dtype", (int)a->dt);
+}
+
+/* The axes of an array, outermost in memory first. */
+static PyObject *memory_order(PyObject *module, PyObject *o) {
+    array *a = any_array(o);
+    int axes[ARRAY_MAX_NDIM];
+    if (!a) return NULL;
+    if (!array_memory_order(&a, 1, a->ndim, axes))
+        for (int d = 0; d < a->ndim; d++) axes[d] = d;
+    PyObject *list = PyList_New(a->ndim);
+    for (int d = 0; list && d < a->ndim; d++) PyList_SET_ITEM(list, d, PyLong_FromLong(axes[d]));
+    return list;
+}
+
+static PyMethodDef functions[] = {
+    FAST("red_sum", red_sum),
+    FAST("red_prod", red_prod),
+    FAST("red_mean", red_mean),
+    FAST("red_max", red_max),
+    FAST("red_min", red_min),
+    FAST("red_any", red_any),
+    FAST("red_all", red_all),
+    FAST("red_argmax", red_argmax),
+    FAST("red_argmin", red_argmin),
+    FAST("red_var", red_var),
+    FAST("red_std", red_std),
+    FAST("array", make_array),
+    FAST("empty", make_empty),
+    FAST("zeros", make_zeros),
+    FAST("ones", make_ones),
+    FAST("full", make_full),
+    FAST("arange", make_arange),
+    FAST("linspace", make_linspace),
+    FAST("eye", make_eye),
+    FAST("concatenate", concatenate),
+    FAST("argsort", argsort),
+    FAST("sort", sort),
+    FAST("stack", stack),
+    {"repeat_index", (PyCFunction)(void (*)(void))repeat_index, METH_FASTCALL, NULL},
+    FAST("broadcast_to", broadcast_to),
+    FAST("expand_dims", expand_dims),
+    FAST("take_along_axis", take_along_axis),
+    FAST("matmul", matmul),
+    FAST("dot", dot),
+    {"evaluate", evaluate, METH_O, "Computes an array (None: all that waits); returns it."},
+    {"stats", stats, METH_NOARGS, "Counters of evaluation and memory."},
+    {"eager", (PyCFunction)(void (*)(void))eager, METH_FASTCALL,
+     "Whether each operation runs at once; sets it."},
+    {"device_name", device_name, METH_NOARGS, "Name of device 0."},
+    {"trim", trim, METH_NOARGS, "Gives cached memory back to the system."},
+    {"memory_order", memory_order, METH_O, "Axes by their distance in memory."},
+    {"describe", describe, METH_O, "Facts about an array's storage."},
+    {NULL},
+};
+
+bool binding_add_functions(PyObject *module) {
+    return PyModule_AddFunctions(module, functions) == 0 && add_ew_functions(module);
+}

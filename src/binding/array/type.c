@@ -1,0 +1,566 @@
+/* The types simt._core.Array (what all faces' arrays are) and simt._core.ndarray (the cupy face): life,
+ * operators, indexing, attributes. Methods are in array/methods.c. */
+#include "binding/common/binding.h"
+
+#include <stddef.h>
+#include <string.h>
+
+/* ---- life ---- */
+
+/* Small objects come and go at a high rate: their memory is kept for the next. */
+#define MAX_FREE 64
+static pyarray *free_objects[MAX_FREE];
+static int nfree;
+
+PyObject *binding_wrap(array *a) {
+    if (!a) return NULL;
+    pyarray *self;
+    if (nfree > 0) {
+        self = free_objects[--nfree];
+        PyObject_Init((PyObject *)self, &binding_ndarray_type);
+    } else {
+        self = PyObject_GC_New(pyarray, &binding_ndarray_type);
+        if (!self) {
+            array_unref(a);
+            return NULL;
+        }
+    }
+    self->a = a;
+    self->weakrefs = self->extra = NULL;
+    if (a->store->foreign) PyObject_GC_Track(self); /* others hold no objects */
+    return (PyObject *)self;
+}
+
+/* There is no tp_clear: `a` is never NULL while the object lives. A ring through it is cut at the owner. */
+static int ndarray_traverse(PyObject *self, visitproc visit, void *arg) {
+    Py_VISIT(((pyarray *)self)->extra);
+    Py_VISIT(binding_owner(((pyarray *)self)->a, 1));
+    return 0;
+}
+
+PyObject *binding_wrap_view(PyObject *of, array *made) {
+    pyarray *view = (pyarray *)binding_wrap(made);
+    if (view && made->store == ((pyarray *)of)->a->store) {
+        PyObject *base = ((pyarray *)of)->extra;
+        view->extra = Py_NewRef(base ? base : of);
+    }
+    return (PyObject *)view;
+}
+
+void binding_array_clear(pyarray *self) {
+    if (self->weakrefs) PyObject_ClearWeakRefs((PyObject *)self);
+    array_unref(self->a);
+    self->a = NULL;
+    Py_CLEAR(self->extra);
+}
+
+static void array_dealloc(PyObject *self) {
+    binding_array_clear((pyarray *)self);
+    Py_TYPE(self)->tp_free(self);
+}
+
+static void ndarray_dealloc(PyObject *self) {
+    PyObject_GC_UnTrack(self);
+    binding_array_clear((pyarray *)self);
+    if (Py_IS_TYPE(self, &binding_ndarray_type) && nfree < MAX_FREE)
+        free_objects[nfree++] = (pyarray *)self;
+    else
+        Py_TYPE(self)->tp_free(self);
+}
+
+/* ndarray(shape, dtype=float): uninitialised, as numpy.ndarray. */
+static PyObject *ndarray_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
+    static char *names[] = {"shape", "dtype", "order", NULL};
+    PyObject *shape_object, *dtype_object = NULL, *order_object = NULL;
+    int64_t shape[ARRAY_MAX_NDIM];
+    int ndim;
+    bool has;
+    dtype dt = DT_F64;
+    char order;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|OO:ndarray", names, &shape_object,
+                                     &dtype_object, &order_object) ||
+        !binding_to_order(order_object, 'C', &order))
+        return NULL;
+    if (!binding_to_shape(shape_object, "shape", shape, &ndim) ||
+        !binding_to_dtype_or_none(dtype_object, &has, &dt) || !binding_start())
+        return NULL;
+    if (!has) dt = DT_F64;
+    array *a;
+    if (!binding_ok(array_full_order(dt, shape, ndim, NULL, order, &a))) return NULL;
+    pyarray *self = (pyarray *)type->tp_alloc(type, 0);
+    if (!self) {
+        array_unref(a);
+        return NULL;
+    }
+    self->a = a;
+    return (PyObject *)self;
+}
+
+/* ---- operators ---- */
+
+/* Other faces' arrays have operators of their own. */
+static bool is_foreign_array(PyObject *o) {
+    return binding_is_array(o) && !PyObject_TypeCheck(o, &binding_ndarray_type);
+}
+
+static PyObject *operate(array_op op, PyObject *x, PyObject *y, PyObject *out) {
+    PyObject *objects[2] = {x, y};
+    operand in[2];
+    if (is_foreign_array(x) || is_foreign_array(y)) return Py_NewRef(Py_NotImplemented);
+    /* what cannot be an operand is left to the other side */
+    for (int i = 0; i < 2; i++) {
+        int done = binding_to_operand(objects[i], FACE_NUMPY, &in[i]);
+        if (done > 0) continue;
+        if (i == 1) binding_operand_done(&in[0]);
+        if (done < 0) return NULL;
+        return Py_NewRef(Py_NotImplemented);
+    }
+    PyObject *result = binding_operate(op, in, 2, out);
+    binding_operand_done(&in[0]);
+    binding_operand_done(&in[1]);
+    return result;
+}
+
+#define BINARY(name, op)                                                                          \
+    static PyObject *nb_##name(PyObject *x, PyObject *y) { return operate(OP_##op, x, y, NULL); } \
+    static PyObject *nb_inplace_##name(PyObject *x, PyObject *y) {                                \
+        return operate(OP_##op, x, y, x);                                                         \
+    }
+BINARY(add, ADD)
+BINARY(subtract, SUBTRACT)
+BINARY(multiply, MULTIPLY)
+BINARY(true_divide, DIVIDE)
+BINARY(floor_divide, FLOOR_DIVIDE)
+BINARY(remainder, REMAINDER)
+BINARY(and, BITWISE_AND)
+BINARY(or, BITWISE_OR)
+BINARY(xor, BITWISE_XOR)
+BINARY(lshift, LEFT_SHIFT)
+BINARY(rshift, RIGHT_SHIFT)
+#undef BINARY
+
+#define UNARY(name, op)                                         \
+    static PyObject *nb_##name(PyObject *x) {                   \
+        return binding_elementwise(OP_##op, &x, 1, NULL, NULL); \
+    }
+UNARY(negative, NEGATIVE)
+UNARY(positive, POSITIVE)
+UNARY(absolute, ABSOLUTE)
+UNARY(invert, INVERT)
+#undef UNARY
+
+/* x ** 2 and x ** 0.5 of float arrays, as NumPy's fast paths (same results for 2; exact sqrt). */
+static PyObject *power(PyObject *x, PyObject *y, PyObject *out) {
+    if (binding_is_array(x) && dtype_is_float(((pyarray *)x)->a->dt) && !out) {
+        int overflow = 0;
+        double exponent = PyFloat_CheckExact(y)  ? PyFloat_AS_DOUBLE(y)
+                          : PyLong_CheckExact(y) ? (double)PyLong_AsLongAndOverflow(y, &overflow)
+                                                 : 0;
+        if (exponent == 2) return binding_elementwise(OP_SQUARE, &x, 1, NULL, NULL);
+        if (exponent == 0.5) return binding_elementwise(OP_SQRT, &x, 1, NULL, NULL);
+    }
+    return operate(OP_POWER, x, y, out);
+}
+static PyObject *nb_power(PyObject *x, PyObject *y, PyObject *modulo) {
+    if (modulo != Py_None) return Py_NewRef(Py_NotImplemented);
+    return power(x, y, NULL);
+}
+static PyObject *nb_inplace_power(PyObject *x, PyObject *y, PyObject *modulo) {
+    if (modulo != Py_None) return Py_NewRef(Py_NotImplemented);
+    return power(x, y, x);
+}
+
+static PyObject *nb_divmod(PyObject *x, PyObject *y) {
+    PyObject *quotient = operate(OP_FLOOR_DIVIDE, x, y, NULL);
+    if (!quotient || quotient == Py_NotImplemented) return quotient;
+    PyObject *remainder = operate(OP_REMAINDER, x, y, NULL);
+    PyObject *pair = remainder ? PyTuple_Pack(2, quotient, remainder) : NULL;
+    Py_DECREF(quotient);
+    Py_XDECREF(remainder);
+    return pair;
+}
+
+static PyObject *nb_matrix_multiply(PyObject *x, PyObject *y) {
+    if (!PyObject_TypeCheck(x, &binding_ndarray_type) ||
+        !PyObject_TypeCheck(y, &binding_ndarray_type))
+        return Py_NewRef(Py_NotImplemented);
+    array *made;
+    simt_status status =
+        IN_SECTION(array_matmul(((pyarray *)x)->a, ((pyarray *)y)->a, FACE_NUMPY, &made));
+    return binding_ok(status) ? binding_wrap(made) : NULL;
+}
+
+/* == and != with what cannot be compared by elements: with None, text and plain objects all differ; with others
+ * that know how to compare it is theirs; sequences are an error, as everywhere. */
+static PyObject *compare_object(PyObject *x, PyObject *y, int how) {
+    array *a = ((pyarray *)x)->a, *made;
+    bool plain = y == Py_None || PyUnicode_Check(y) || PyBytes_Check(y) ||
+                 Py_TYPE(y)->tp_richcompare == PyBaseObject_Type.tp_richcompare;
+    if (PyList_Check(y) || PyTuple_Check(y))
+        return PyErr_Format(PyExc_TypeError, "Unsupported type %R", (PyObject *)Py_TYPE(y));
+    if (!plain) return Py_NewRef(Py_NotImplemented);
+    int axes[ARRAY_MAX_NDIM];
+    int64_t shape[ARRAY_MAX_NDIM];
+    bool turned = array_memory_order(&a, 1, a->ndim, axes);
+    for (int d = 0; d < a->ndim; d++) shape[d] = a->shape[turned ? axes[d] : d];
+    scalar value = {.kind = 'B', .i = how == Py_NE};
+    simt_status status = array_full(DT_BOOL, shape, a->ndim, value, &made);
+    if (turned) status = array_turn_back(status, made, axes, &made);
+    return binding_ok(status) ? binding_wrap(made) : NULL;
+}
+
+static PyObject *richcompare(PyObject *x, PyObject *y, int how) {
+    static const array_op ops[] = {
+        [Py_LT] = OP_LESS,      [Py_LE] = OP_LESS_EQUAL, [Py_EQ] = OP_EQUAL,
+        [Py_NE] = OP_NOT_EQUAL, [Py_GT] = OP_GREATER,    [Py_GE] = OP_GREATER_EQUAL};
+    PyObject *result = operate(ops[how], x, y, NULL);
+    if (result != Py_NotImplemented || (how != Py_EQ && how != Py_NE) || is_foreign_array(y))
+        return result;
+    Py_DECREF(result);
+    return compare_object(x, y, how);
+}
+
+/* ---- one element as a Python number ---- */
+
+static int nb_bool(PyObject *self) {
+    array *a = ((pyarray *)self)->a;
+    scalar s;
+    if (a->size == 0) {
+        PyErr_SetString(PyExc_ValueError,
+                        "The truth value of an empty array is ambiguous. Use `array.size > 0` to "
+                        "check that an array is not empty.");
+        return -1;
+    }
+    if (a->size != 1) {
+        PyErr_SetString(PyExc_ValueError,
+                        "The truth value of an array with more than one element is ambiguous. Use "
+                        "a.any() or a.all()");
+        return -1;
+    }
+    if (!binding_ok(IN_SECTION(array_item(a, &s)))) return -1;
+    return s.kind == 'F' ? s.f != 0 : s.i != 0;
+}
+
+static PyObject *only_element(PyObject *self) {
+    array *a = ((pyarray *)self)->a;
+    scalar s;
+    if (a->size != 1) {
+        PyErr_SetString(PyExc_TypeError, "only length-1 arrays can be converted to Python scalars");
+        return NULL;
+    }
+    return binding_ok(IN_SECTION(array_item(a, &s))) ? binding_from_scalar(s) : NULL;
+}
+
+static PyObject *nb_int(PyObject *self) {
+    PyObject *element = only_element(self);
+    PyObject *number = element ? PyNumber_Long(element) : NULL;
+    Py_XDECREF(element);
+    return number;
+}
+
+static PyObject *nb_float(PyObject *self) {
+    PyObject *element = only_element(self);
+    PyObject *number = element ? PyNumber_Float(element) : NULL;
+    Py_XDECREF(element);
+    return number;
+}
+
+static PyObject *nb_index(PyObject *self) {
+    array *a = ((pyarray *)self)->a;
+    if (a->ndim != 0 || !dtype_is_integer(a->dt)) {
+        PyErr_SetString(PyExc_TypeError,
+                        "only integer scalar arrays can be converted to a scalar index");
+        return NULL;
+    }
+    return only_element(self);
+}
+
+static PyNumberMethods number_methods = {
+    .nb_add = nb_add,
+    .nb_subtract = nb_subtract,
+    .nb_multiply = nb_multiply,
+    .nb_remainder = nb_remainder,
+    .nb_divmod = nb_divmod,
+    .nb_power = nb_power,
+    .nb_negative = nb_negative,
+    .nb_positive = nb_positive,
+    .nb_absolute = nb_absolute,
+    .nb_bool = nb_bool,
+    .nb_invert = nb_invert,
+    .nb_lshift = nb_lshift,
+    .nb_rshift = nb_rshift,
+    .nb_and = nb_and,
+    .nb_xor = nb_xor,
+    .nb_or = nb_or,
+    .nb_int = nb_int,
+    .nb_float = nb_float,
+    .nb_inplace_add = nb_inplace_add,
+    .nb_inplace_subtract = nb_inplace_subtract,
+    .nb_inplace_multiply = nb_inplace_multiply,
+    .nb_inplace_remainder = nb_inplace_remainder,
+    .nb_inplace_power = nb_inplace_power,
+    .nb_inplace_lshift = nb_inplace_lshift,
+    .nb_inplace_rshift = nb_inplace_rshift,
+    .nb_inplace_and = nb_inplace_and,
+    .nb_inplace_xor = nb_inplace_xor,
+    .nb_inplace_or = nb_inplace_or,
+    .nb_floor_divide = nb_floor_divide,
+    .nb_true_divide = nb_true_divide,
+    .nb_inplace_floor_divide = nb_inplace_floor_divide,
+    .nb_inplace_true_divide = nb_inplace_true_divide,
+    .nb_index = nb_index,
+    .nb_matrix_multiply = nb_matrix_multiply,
+};
+
+/* ---- indexing and iteration ---- */
+
+static Py_ssize_t mp_length(PyObject *self) {
+    array *a = ((pyarray *)self)->a;
+    if (a->ndim > 0) return (Py_ssize_t)a->shape[0];
+    PyErr_SetString(PyExc_TypeError, "len() of unsized object");
+    return -1;
+}
+
+static PyObject *mp_subscript(PyObject *self, PyObject *key) {
+    array *made;
+    bool ok = IN_SECTION(binding_get_item(((pyarray *)self)->a, key, FACE_NUMPY, &made));
+    return ok ? binding_wrap_view(self, made) : NULL;
+}
+
+/* The right side of x[key] = value. */
+static bool to_value(array *a, PyObject *key, PyObject *value, operand *out) {
+    bool whole = key == Py_Ellipsis || PySlice_Check(key);
+    bool sequence = PyList_Check(value) || PyTuple_Check(value);
+    bool numpy_array = whole && strcmp(Py_TYPE(value)->tp_name, "numpy.ndarray") == 0;
+    *out = (operand){0};
+    if (sequence || numpy_array)
+        return binding_to_array(value, sequence, a->dt, FACE_NUMPY, DT_F64, &out->a);
+    int done = binding_to_operand(value, FACE_NUMPY, out);
+    if (done == 0) PyErr_Format(PyExc_TypeError, "Unsupported type %R", (PyObject *)Py_TYPE(value));
+    if (done <= 0) return false;
+    if (out->a || out->s.kind == 'F' || out->s.kind == 'B' || binding_integer_fits(out->s, a->dt))
+        return true;
+    PyErr_Format(PyExc_OverflowError, "Python integer %R out of bounds for %s", value,
+                 dtype_table[a->dt].name);
+    return false;
+}
+
+static int set_item(PyObject *self, PyObject *key, PyObject *value) {
+    array *a = ((pyarray *)self)->a;
+    operand right;
+    if (!to_value(a, key, value, &right)) return -1;
+    bool ok = binding_set_item(a, key, &right, FACE_NUMPY);
+    binding_operand_done(&right);
+    return ok ? 0 : -1;
+}
+
+static int mp_ass_subscript(PyObject *self, PyObject *key, PyObject *value) {
+    if (value) return IN_SECTION(set_item(self, key, value));
+    PyErr_SetString(PyExc_ValueError, "cannot delete array elements");
+    return -1;
+}
+
+static PyMappingMethods mapping_methods = {mp_length, mp_subscript, mp_ass_subscript};
+
+static PyObject *sq_item(PyObject *self, Py_ssize_t i) {
+    array *a = ((pyarray *)self)->a, *made;
+    if (a->ndim == 0 || i < 0 || i >= (Py_ssize_t)a->shape[0]) {
+        PyErr_SetString(PyExc_IndexError, "index out of bounds");
+        return NULL;
+    }
+    array_slice items[ARRAY_MAX_NDIM] = {{.kind = SLICE_INDEX, .start = i}};
+    for (int d = 1; d < a->ndim; d++)
+        items[d] = (array_slice){.kind = SLICE_RANGE, .stop = a->shape[d], .step = 1};
+    simt_status status = IN_SECTION(array_slice_view(a, items, a->ndim, &made));
+    return binding_ok(status) ? binding_wrap_view(self, made) : NULL;
+}
+
+static int sq_contains(PyObject *self, PyObject *value) {
+    PyObject *equal = richcompare(self, value, Py_EQ);
+    if (!equal) return -1;
+    int found = 0;
+    if (equal != Py_NotImplemented) {
+        PyObject *any =
+            binding_reduce(REDUCE_ANY, ((pyarray *)equal)->a, NULL, NULL, NULL, NULL, NULL);
+        found = any ? nb_bool(any) : -1;
+        Py_XDECREF(any);
+    }
+    Py_DECREF(equal);
+    return found;
+}
+
+static PySequenceMethods sequence_methods = {
+    .sq_length = mp_length, .sq_item = sq_item, .sq_contains = sq_contains};
+
+static PyObject *iterate(PyObject *self) {
+    if (((pyarray *)self)->a->ndim > 0) return PySeqIter_New(self);
+    PyErr_SetString(PyExc_TypeError, "iteration over a 0-d array");
+    return NULL;
+}
+
+/* ---- attributes ---- */
+
+#define GETTER(name, expression)                                 \
+    static PyObject *get_##name(PyObject *self, void *closure) { \
+        array *a = ((pyarray *)self)->a;                         \
+        return expression;                                       \
+    }
+GETTER(shape, binding_from_shape(a->shape, a->ndim))
+GETTER(strides, binding_from_shape(a->strides, a->ndim))
+GETTER(ndim, PyLong_FromLong(a->ndim))
+GETTER(size, PyLong_FromLongLong(a->size))
+GETTER(itemsize, PyLong_FromSize_t(dtype_bytes(a->dt)))
+GETTER(nbytes, PyLong_FromLongLong(a->size *(int64_t)dtype_bytes(a->dt)))
+GETTER(dtype, binding_numpy_dtype(a->dt))
+#undef GETTER
+
+static PyObject *get_transposed(PyObject *self, void *closure) {
+    array *made;
+    simt_status status = IN_SECTION(array_transpose(((pyarray *)self)->a, NULL, &made));
+    return binding_ok(status) ? binding_wrap_view(self, made) : NULL;
+}
+
+static PyObject *get_base(PyObject *self, void *closure) {
+    PyObject *base = ((pyarray *)self)->extra;
+    return Py_NewRef(base ? base : Py_None);
+}
+
+static PyObject *get_f_contiguous(PyObject *self, void *closure) {
+    return PyBool_FromLong(array_is_f_contiguous(((pyarray *)self)->a));
+}
+static PyObject *get_c_contiguous(PyObject *self, void *closure) {
+    return PyBool_FromLong(array_is_contiguous(((pyarray *)self)->a));
+}
+
+static int set_shape(PyObject *self, PyObject *value, void *closure) {
+    pyarray *p = (pyarray *)self;
+    int64_t shape[ARRAY_MAX_NDIM];
+    int ndim;
+    array *made = NULL;
+    if (!value) {
+        PyErr_SetString(PyExc_AttributeError, "cannot delete the shape of an array");
+        return -1;
+    }
+    if (!binding_may_replace("the shape of an array")) return -1;
+    if (!binding_to_shape(value, "shape", shape, &ndim)) return -1;
+    if (!binding_ok(array_try_reshape_view(p->a, shape, ndim, &made))) return -1;
+    if (!made) {
+        PyErr_SetString(PyExc_AttributeError,
+                        "Incompatible shape for in-place modification. Use `.reshape()` to make "
+                        "a copy with the desired shape.");
+        return -1;
+    }
+    array *old = p->a;
+    p->a = made;
+    IN_SECTION(
+        (section_retire(old, binding_drop_array), 0)); /* others may be in the middle of it */
+    return 0;
+}
+
+/* As CuPy's; the memory is the host's. */
+static PyObject *get_cuda_array_interface(PyObject *self, void *unused) {
+    return binding_cuda_interface(self);
+}
+
+static PyGetSetDef getset[] = {
+    {"__cuda_array_interface__", get_cuda_array_interface, NULL, NULL, NULL},
+    {"shape", get_shape, set_shape, "Lengths of the axes.", NULL},
+    {"strides", get_strides, NULL, "Bytes between neighbours along each axis.", NULL},
+    {"ndim", get_ndim, NULL, "Number of axes.", NULL},
+    {"size", get_size, NULL, "Number of elements.", NULL},
+    {"itemsize", get_itemsize, NULL, "Bytes of one element.", NULL},
+    {"nbytes", get_nbytes, NULL, "Bytes of all elements.", NULL},
+    {"dtype", get_dtype, NULL, "The element type, a numpy.dtype.", NULL},
+    {"base", get_base, NULL, "The array whose memory this one views, or None.", NULL},
+    {"_c_contiguous", get_c_contiguous, NULL, NULL, NULL},
+    {"_f_contiguous", get_f_contiguous, NULL, NULL, NULL},
+    {"T", get_transposed, NULL, "The transposed view.", NULL},
+    {NULL},
+};
+
+/* simt.cupy._array.FUNCTION(self, ...): what is written in Python and rare. */
+static PyObject *call_python(const char *function, PyObject *self, PyObject *argument) {
+    PyObject *module = PyImport_ImportModule("simt.cupy._array");
+    PyObject *callable = module ? PyObject_GetAttrString(module, function) : NULL;
+    Py_XDECREF(module);
+    PyObject *result =
+        callable ? PyObject_CallFunctionObjArgs(callable, self, argument, NULL) : NULL;
+    Py_XDECREF(callable);
+    return result;
+}
+
+static PyObject *ndarray_repr(PyObject *self) { return call_python("array_repr", self, NULL); }
+static PyObject *ndarray_str(PyObject *self) { return call_python("array_str", self, NULL); }
+
+/* Names that are not there say so, and name the nearest. */
+static PyObject *getattro(PyObject *self, PyObject *name) {
+    PyObject *found = PyObject_GenericGetAttr(self, name);
+    if (found || !PyErr_ExceptionMatches(PyExc_AttributeError)) return found;
+    const char *text = PyUnicode_AsUTF8(name);
+    if (!text || text[0] == '_') return NULL;
+    PyErr_Clear();
+    PyObject *error = call_python("missing", self, name);
+    if (error) PyErr_SetObject((PyObject *)Py_TYPE(error), error);
+    Py_XDECREF(error);
+    return NULL;
+}
+
+PyTypeObject binding_array_type = {
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "simt._core.Array",
+    .tp_doc = "What the arrays of all faces are.",
+    .tp_basicsize = sizeof(pyarray),
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    .tp_dealloc = array_dealloc,
+    .tp_weaklistoffset = offsetof(pyarray, weakrefs),
+};
+
+PyTypeObject binding_ndarray_type = {
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "cupy.ndarray",
+    .tp_doc = "An array of the cupy face: NumPy's model, computed when looked at.",
+    .tp_basicsize = sizeof(pyarray),
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
+    .tp_traverse = ndarray_traverse,
+    .tp_base = &binding_array_type,
+    .tp_new = ndarray_new,
+    .tp_dealloc = ndarray_dealloc,
+    .tp_weaklistoffset = offsetof(pyarray, weakrefs),
+    .tp_as_number = &number_methods,
+    .tp_as_mapping = &mapping_methods,
+    .tp_as_sequence = &sequence_methods,
+    .tp_richcompare = richcompare,
+    .tp_hash = PyObject_HashNotImplemented,
+    .tp_iter = iterate,
+    .tp_repr = ndarray_repr,
+    .tp_str = ndarray_str,
+    .tp_getattro = getattro,
+    .tp_getset = getset,
+    .tp_methods = binding_ndarray_methods,
+};
+
+/* extend_type(type, {name: object}): attributes written in Python on a type made in C. */
+static PyObject *extend_type(PyObject *module, PyObject *args) {
+    PyObject *type, *names, *key, *value;
+    Py_ssize_t at = 0;
+    if (!PyArg_ParseTuple(args, "O!O!:extend_type", &PyType_Type, &type, &PyDict_Type, &names))
+        return NULL;
+    if (!PyType_IsSubtype((PyTypeObject *)type, &binding_array_type)) {
+        PyErr_SetString(PyExc_TypeError, "extend_type() takes an array type of simt._core");
+        return NULL;
+    }
+    while (PyDict_Next(names, &at, &key, &value))
+        if (PyDict_SetItem(((PyTypeObject *)type)->tp_dict, key, value) < 0) return NULL;
+    PyType_Modified((PyTypeObject *)type);
+    return Py_NewRef(Py_None);
+}
+
+static PyMethodDef functions[] = {
+    {"extend_type", extend_type, METH_VARARGS, "Adds attributes to an array type."},
+    {NULL},
+};
+
+bool binding_add_array_types(PyObject *module) {
+    return PyType_Ready(&binding_array_type) == 0 && PyType_Ready(&binding_ndarray_type) == 0 &&
+           PyModule_AddObjectRef(module, "Array", (PyObject *)&binding_array_type) == 0 &&
+           PyModule_AddObjectRef(module, "ndarray", (PyObject *)&binding_ndarray_type) == 0 &&
+           PyModule_AddFunctions(module, functions) == 0;
+}

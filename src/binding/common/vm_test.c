@@ -1,0 +1,290 @@
+/* _core.ir_run: compiles printed IR for the vm and launches it; the tests' way to the lower layers.
+ *
+ * ir_run(text, grid, block, args, shared=0, optimize=True, contract=False, isa=None, threads=None,
+ *        max_budget=None, repeat=0) -> None, or with repeat the best of that many launches in ns.
+ * args: int or float for scalar parameters, a writable buffer for pointers. A fault of the kernel is
+ * raised as IndexError(number, line, block, thread, values). max_budget: run on this thread without
+ * the device, giving the code at most that many loop rounds at a time.
+ */
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include "backend/backend.h"
+#include "base/heap.h"
+#include "binding/common/binding.h"
+#include "device/device.h"
+#include "opt/opt.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { MOST_ARGS = 64, MOST_DEVICES = 16 };
+
+/* One device per number of threads, kept. */
+static device *find_device(int threads) {
+    static device *devices[MOST_DEVICES];
+    if (threads < 0 || threads >= MOST_DEVICES) {
+        PyErr_SetString(PyExc_ValueError, "threads");
+        return NULL;
+    }
+    if (devices[threads] == NULL && device_cpu_new(threads, &devices[threads]) != SIMT_OK)
+        binding_raise();
+    return devices[threads];
+}
+
+static bool read_dims(PyObject *o, uint32_t out[3]) {
+    out[0] = out[1] = out[2] = 1;
+    if (PyLong_Check(o)) {
+        out[0] = (uint32_t)PyLong_AsUnsignedLong(o);
+        return PyErr_Occurred() == NULL;
+    }
+    return PyArg_ParseTuple(o, "I|II", &out[0], &out[1], &out[2]) != 0;
+}
+
+typedef struct arguments {
+    uint64_t slots[MOST_ARGS];
+    Py_buffer buffers[MOST_ARGS];
+    int nbuffers;
+} arguments;
+
+static void release_arguments(arguments *a) {
+    while (a->nbuffers > 0) PyBuffer_Release(&a->buffers[--a->nbuffers]);
+}
+
+static bool read_scalar(PyObject *o, ir_type type, uint64_t *slot) {
+    if (!ir_type_is_float(type)) {
+        *slot = PyLong_AsUnsignedLongLongMask(o);
+        if (ir_type_bits(type) < 64) *slot &= (1ull << ir_type_bits(type)) - 1;
+        return PyErr_Occurred() == NULL;
+    }
+    double x = PyFloat_AsDouble(o);
+    float f = (float)x;
+    if (PyErr_Occurred() != NULL) return false;
+    if (type == IR_F64)
+        memcpy(slot, &x, sizeof x);
+    else if (type == IR_F32)
+        memcpy(slot, &f, sizeof f);
+    else
+        *slot = type == IR_F16 ? float_to_half(f) : float_to_bfloat(f);
+    return true;
+}
+
+static bool read_arguments(const ir_func *f, PyObject *args, arguments *a) {
+    Py_ssize_t n = PySequence_Size(args);
+    if (n != (Py_ssize_t)f->body.nparams || n > MOST_ARGS) {
+        if (PyErr_Occurred() == NULL)
+            PyErr_Format(PyExc_TypeError, "the kernel has %u parameters", f->body.nparams);
+        return false;
+    }
+    for (Py_ssize_t i = 0; i < n; i++) {
+        PyObject *o = PySequence_GetItem(args, i);
+        if (o == NULL) return false;
+        bool ok;
+        if (ir_type_is_ptr(f->body.params[i].type)) {
+            Py_buffer *b = &a->buffers[a->nbuffers];
+            ok = PyObject_GetBuffer(o, b, PyBUF_SIMPLE | PyBUF_WRITABLE) == 0;
+            if (ok) a->nbuffers++;
+            if (ok) a->slots[i] = (uint64_t)(uintptr_t)b->buf;
+        } else {
+            ok = read_scalar(o, f->body.params[i].type, &a->slots[i]);
+        }
+        Py_DECREF(o);
+        if (!ok) return false;
+    }
+    return true;
+}
+
+static PyObject *raise_fault(const code *c, const code_fault *f) {
+    PyErr_Format(PyExc_IndexError,
+                 "kernel %s: fault %u, line %u, block %llu, thread %u, values %lld %lld %lld %lld",
+                 c->name, f->number, f->pos.line, (unsigned long long)f->block, f->thread,
+                 (long long)f->values[0], (long long)f->values[1], (long long)f->values[2],
+                 (long long)f->values[3]);
+    return NULL;
+}
+
+/* All blocks of a launch by turns, each in a frame of its own. */
+static simt_status run_in_steps(const code *c, const code_launch *given, int64_t most,
+                                code_fault *fault) {
+    uint64_t n = code_count_runs(c, given), left = n;
+    size_t bytes = (c->frame_bytes + given->shared_bytes + 127) & ~(size_t)63;
+    char *frames = NULL;
+    bool *begun = heap_zeroed(2 * n + 1, sizeof *begun), *ended;
+    if (begun == NULL || (frames = heap_aligned(64, n * bytes)) == NULL) {
+        heap_free(begun);
+        return status_fail(SIMT_ERR_MEMORY, "frames");
+    }
+    ended = begun + n;
+    code_meeting meeting = {.lock = PTHREAD_MUTEX_INITIALIZER, .blocks = n};
+    code_launch launch = *given;
+    launch.meeting = &meeting;
+    code_result r = CODE_DONE;
+    for (uint64_t b = 0; left > 0 && r != CODE_STUCK; b = (b + 1) % n) {
+        if (ended[b]) continue;
+        int64_t budget = most;
+        if (!begun[b]) memset(frames + b * bytes, 0, 64);
+        r = c->run(c, &launch, frames + b * bytes, b, begun[b], &budget, fault);
+        begun[b] = true;
+        ended[b] = r == CODE_DONE;
+        left -= r == CODE_DONE;
+        if (r == CODE_DONE) code_meeting_leave(&meeting);
+    }
+    heap_free(frames);
+    heap_free(begun);
+    return r == CODE_STUCK ? status_fail(SIMT_ERR_NO_PROGRESS, "stuck at %s", fault->at_what)
+                           : SIMT_OK;
+}
+
+static uint64_t now_ns(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+typedef struct run_options {
+    uint32_t grid[3], block[3];
+    size_t shared;
+    long long budget, repeat;
+} run_options;
+
+static PyObject *launch_code(const code *c, device *d, const uint64_t *slots,
+                             const run_options *o) {
+    code_launch launch = {.args = slots, .shared_bytes = o->shared};
+    memcpy(launch.grid, o->grid, sizeof launch.grid);
+    memcpy(launch.block, o->block, sizeof launch.block);
+    code_fault fault = {0};
+    simt_status status = SIMT_OK;
+    uint64_t best = UINT64_MAX;
+    Py_BEGIN_ALLOW_THREADS for (long long i = 0; i <= o->repeat && status == SIMT_OK; i++) {
+        uint64_t start = now_ns();
+        int inner = o->repeat > 1000 ? 100 : 1;
+        for (int k = 0; k < inner && status == SIMT_OK; k++)
+            status = o->budget > 0 ? run_in_steps(c, &launch, o->budget, &fault)
+                                   : d->launch(d, c, &launch, &fault);
+        uint64_t ns = (now_ns() - start) / (uint64_t)inner;
+        best = ns < best ? ns : best;
+    }
+    Py_END_ALLOW_THREADS if (status != SIMT_OK) return binding_raise();
+    if (fault.set) return raise_fault(c, &fault);
+    if (o->repeat > 0) return PyLong_FromUnsignedLongLong(best);
+    Py_RETURN_NONE;
+}
+
+static simt_status prepare(ir_func *f, bool optimize, bool contract) {
+    SIMT_TRY(ir_verify(f));
+    opt_options o = {.contract = contract, .verify = true};
+    if (optimize) SIMT_TRY(opt_run(f, &o));
+    ir_func_renumber(f);
+    return SIMT_OK;
+}
+
+static PyObject *ir_run(PyObject *self, PyObject *positional, PyObject *named) {
+    static char *names[] = {"text",     "grid", "block",   "args",       "shared", "optimize",
+                            "contract", "isa",  "threads", "max_budget", "repeat", NULL};
+    const char *text, *isa = NULL;
+    PyObject *grid, *block, *args, *budget = Py_None, *threads = Py_None;
+    int optimize = 1, contract = 0;
+    Py_ssize_t shared = 0;
+    run_options o = {0};
+    if (!PyArg_ParseTupleAndKeywords(positional, named, "sOOO|nppzOOL", names, &text, &grid, &block,
+                                     &args, &shared, &optimize, &contract, &isa, &threads, &budget,
+                                     &o.repeat))
+        return NULL;
+    if (!read_dims(grid, o.grid) || !read_dims(block, o.block)) return NULL;
+    o.shared = (size_t)shared;
+    if (budget != Py_None) o.budget = PyLong_AsLongLong(budget);
+    device *d = find_device(threads == Py_None ? 0 : (int)PyLong_AsLong(threads));
+    if (d == NULL || PyErr_Occurred() != NULL) return NULL;
+    ir_func *f = NULL;
+    code *c = NULL;
+    arguments a = {.nbuffers = 0};
+    backend_options b = {.isa = isa};
+    memcpy(b.block, o.block, sizeof b.block);
+    PyObject *result = NULL;
+    simt_status status = ir_parse(text, &f);
+    if (status == SIMT_OK) status = prepare(f, optimize != 0, contract != 0);
+    if (status == SIMT_OK) status = backend_vm.compile(f, &b, &c);
+    if (status != SIMT_OK)
+        binding_raise();
+    else if (read_arguments(f, args, &a))
+        result = launch_code(c, d, a.slots, &o);
+    release_arguments(&a);
+    if (c != NULL) c->destroy(c);
+    if (f != NULL) ir_func_free(f);
+    (void)self;
+    return result;
+}
+
+/* ir_listing(text, block) -> the vm's decoded code */
+static PyObject *ir_listing(PyObject *self, PyObject *args) {
+    const char *text;
+    PyObject *block, *result = NULL;
+    backend_options b = {0};
+    ir_func *f = NULL;
+    code *c = NULL;
+    if (!PyArg_ParseTuple(args, "sO", &text, &block) || !read_dims(block, b.block)) return NULL;
+    simt_status status = ir_parse(text, &f);
+    if (status == SIMT_OK) status = prepare(f, true, false);
+    if (status == SIMT_OK) status = backend_vm.compile(f, &b, &c);
+    if (status == SIMT_OK) {
+        strbuf listing;
+        strbuf_init(&listing);
+        backend_vm.print(c, &listing);
+        result = PyUnicode_FromString(strbuf_text(&listing));
+        strbuf_deinit(&listing);
+        c->destroy(c);
+    } else {
+        binding_raise();
+    }
+    if (f != NULL) ir_func_free(f);
+    (void)self;
+    return result;
+}
+
+/* memory_probe(bytes) -> (address, address of a second take after giving back, in use, cached) of a device. */
+static PyObject *memory_probe(PyObject *self, PyObject *argument) {
+    size_t bytes = PyLong_AsSize_t(argument);
+    if (PyErr_Occurred() != NULL) return NULL;
+    device *d = find_device(0);
+    if (d == NULL) return NULL;
+    void *first, *second;
+    if (d->alloc(d, bytes, &first) != SIMT_OK) return binding_raise();
+    memset(first, 1, bytes);
+    size_t in_use = d->bytes_in_use(d);
+    d->free(d, first, bytes);
+    size_t cached = d->bytes_cached(d);
+    if (d->alloc(d, bytes, &second) != SIMT_OK) return binding_raise();
+    d->free(d, second, bytes);
+    (void)self;
+    return Py_BuildValue("KKKK", (unsigned long long)(uintptr_t)first,
+                         (unsigned long long)(uintptr_t)second, (unsigned long long)in_use,
+                         (unsigned long long)cached);
+}
+
+/* memory_ns(bytes) -> ns of one take and give back */
+static PyObject *memory_ns(PyObject *self, PyObject *argument) {
+    size_t bytes = PyLong_AsSize_t(argument);
+    device *d = PyErr_Occurred() == NULL ? find_device(0) : NULL;
+    if (d == NULL) return NULL;
+    uint64_t start = now_ns();
+    for (int i = 0; i < 1000; i++) {
+        void *p;
+        if (d->alloc(d, bytes, &p) != SIMT_OK) return binding_raise();
+        d->free(d, p, bytes);
+    }
+    (void)self;
+    return PyFloat_FromDouble((double)(now_ns() - start) / 1000);
+}
+
+static PyMethodDef methods[] = {
+    {"ir_run", (PyCFunction)(void (*)(void))ir_run, METH_VARARGS | METH_KEYWORDS,
+     "Compiles and launches printed IR (for tests)."},
+    {"ir_listing", ir_listing, METH_VARARGS, "The vm's code of printed IR (for tests)."},
+    {"memory_probe", memory_probe, METH_O,
+     "Takes, gives back and takes device memory (for tests)."},
+    {"memory_ns", memory_ns, METH_O, "Time of taking and giving back device memory (for tests)."},
+    {NULL, NULL, 0, NULL},
+};
+
+int binding_add_vm(PyObject *module) { return PyModule_AddFunctions(module, methods); }

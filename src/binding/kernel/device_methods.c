@@ -1,0 +1,693 @@
+/* Methods and indexing of DeviceNDArray: copies to and from the host, views, assignment, exchange. What
+ * raises, and in which words, follows Numba's device arrays. */
+#include "binding/kernel/kernel.h"
+
+#include <string.h>
+
+static device_array *self_of(PyObject *o) { return (device_array *)o; }
+
+/* ---- copies ---- */
+
+enum { LARGE = 1 << 16 }; /* bytes worth giving up the GIL */
+
+typedef struct copy_job {
+    char *to;
+    const char *from;
+} copy_job;
+static simt_status copy_part(void *context, size_t begin, size_t end) {
+    copy_job *j = context;
+    memcpy(j->to + begin, j->from + begin, end - begin);
+    return SIMT_OK;
+}
+
+static void copy_bytes(void *to, const void *from, size_t n) {
+    if (n < LARGE) {
+        memcpy(to, from, n);
+        return;
+    }
+    device *dev = runtime_device(array_runtime());
+    copy_job job = {to, from};
+    bool held = device_hold_interrupts(true); /* short, and nobody wants half of it */
+    Py_BEGIN_ALLOW_THREADS dev->parallel(dev, n, 1 << 18, copy_part, &job);
+    Py_END_ALLOW_THREADS device_hold_interrupts(held);
+}
+
+/* The array of a buffer's parts; false without an exception when it is none of our types. */
+static bool from_buffer(PyObject *of, const binding_buffer *b, device_array *out) {
+    const Py_buffer *view = &b->view;
+    if (!b->usable || view->ndim > PY_MAX_NDIM) return false;
+    out->ndim = view->ndim;
+    memcpy(out->shape, b->shape, sizeof *b->shape * (size_t)view->ndim);
+    memcpy(out->strides, b->strides, sizeof *b->strides * (size_t)view->ndim);
+    out->type = PY_S_NONE;
+    out->record = NULL;
+    if (binding_is_numpy_scalar(of) && view->ndim) return false; /* the bytes of a date */
+    if (kernel_scalar_of_format(view->format, view->itemsize, &out->type)) return true;
+    out->record = kernel_record_of_object(of);
+    return out->record != NULL;
+}
+
+/* numpy.copyto(to, from, casting="unsafe") */
+static bool copy_to(PyObject *to, PyObject *from) {
+    PyObject *numpy = PyImport_ImportModule("numpy"), *done = NULL;
+    if (numpy) done = PyObject_CallMethod(numpy, "copyto", "OOs", to, from, "unsafe");
+    Py_XDECREF(numpy);
+    Py_XDECREF(done);
+    return done != NULL;
+}
+
+/* A host array of the device array's shape and layout (C unless it is Fortran-ordered). */
+static PyObject *new_host(const device_array *d) {
+    PyObject *numpy = PyImport_ImportModule("numpy"), *dt = kernel_device_dtype(d);
+    PyObject *shape = binding_from_shape(d->shape, d->ndim), *made = NULL;
+    bool fortran = kernel_is_contiguous(d, 'F') && !kernel_is_contiguous(d, 'C');
+    if (numpy && dt && shape)
+        made = PyObject_CallMethod(numpy, "empty", "OOs", shape, dt, fortran ? "F" : "C");
+    Py_XDECREF(numpy);
+    Py_XDECREF(dt);
+    Py_XDECREF(shape);
+    return made;
+}
+
+static bool same_layout(const device_array *a, const device_array *b) {
+    if (a->ndim != b->ndim || memcmp(a->shape, b->shape, sizeof *a->shape * (size_t)a->ndim) != 0)
+        return false;
+    return (kernel_is_contiguous(a, 'C') && kernel_is_contiguous(b, 'C')) ||
+           (kernel_is_contiguous(a, 'F') && kernel_is_contiguous(b, 'F'));
+}
+
+/* "incompatible dtype: int64 vs. float32"; host is the array of the host's side. */
+static bool check_compatible(const device_array *d, PyObject *host) {
+    PyObject *shape = PyObject_GetAttrString(host, "shape"), *dt = NULL, *ours = NULL, *own = NULL;
+    bool ok = false;
+    if (!shape) return false;
+    own = binding_from_shape(d->shape, d->ndim);
+    dt = PyObject_GetAttrString(host, "dtype");
+    ours = kernel_device_dtype(d);
+    if (own && dt && ours) {
+        int same = PyObject_RichCompareBool(dt, ours, Py_EQ);
+        if (same == 0) PyErr_Format(PyExc_TypeError, "incompatible dtype: %S vs. %S", ours, dt);
+        int alike = same > 0 ? PyObject_RichCompareBool(own, shape, Py_EQ) : -1;
+        if (alike == 0) PyErr_Format(PyExc_ValueError, "incompatible shape: %S vs. %S", own, shape);
+        ok = alike > 0;
+    }
+    Py_DECREF(shape);
+    Py_XDECREF(own);
+    Py_XDECREF(dt);
+    Py_XDECREF(ours);
+    return ok;
+}
+
+/* Copies between d and a host array of the same shape. Memory directly where the layouts are alike. */
+static bool copy_host(device_array *d, PyObject *host, bool to_host) {
+    binding_buffer b;
+    storage *store = d->base->store;
+    if (binding_get_buffer(host, to_host, &b)) {
+        device_array h;
+        bool direct = from_buffer(host, &b, &h) && h.type == d->type && h.record == d->record &&
+                      same_layout(d, &h);
+        size_t bytes = (size_t)(kernel_size(d) * kernel_item_bytes(d));
+        bool began = direct && binding_ok(order_begin(&store, 1, false));
+        if (began && to_host)
+            copy_bytes(b.view.buf, kernel_device_data(d), bytes);
+        else if (began)
+            copy_bytes(kernel_device_data(d), b.view.buf, bytes);
+        if (began) order_end(&store, 1, false);
+        PyBuffer_Release(&b.view);
+        if (direct) return began;
+    }
+    PyErr_Clear();
+    if (!binding_ok(order_begin(&store, 1, false))) return false;
+    order_end(&store, 1, false); /* kernels that use it have ended */
+    PyObject *mine = kernel_host_view(d);
+    bool ok = mine && (to_host ? copy_to(host, mine) : copy_to(mine, host));
+    Py_XDECREF(mine);
+    return ok;
+}
+
+static bool fail_contiguous(void) {
+    PyErr_SetString(PyExc_ValueError,
+                    "Array contains non-contiguous buffer and cannot be transferred as a single "
+                    "memory region. Please ensure contiguous buffer with numpy "
+                    ".ascontiguousarray()");
+    return false;
+}
+
+/* As Numba: what lies densely, in either order; of axes that repeat their elements one is enough. */
+static bool check_contiguous(const device_array *d) {
+    device_array core = *d;
+    core.ndim = 0;
+    for (int i = 0; i < d->ndim; i++) {
+        if (d->strides[i] == 0 && d->shape[i] > 1) continue;
+        core.shape[core.ndim] = d->shape[i];
+        core.strides[core.ndim++] = d->strides[i];
+    }
+    return kernel_is_contiguous(&core, 'C') || kernel_is_contiguous(&core, 'F') ||
+           fail_contiguous();
+}
+
+/* Device memory is copied as it lies: "incompatible strides: (16, 8) vs. (8, 16)". */
+static bool check_strides(const device_array *to, PyObject *from) {
+    if (!kernel_is_device_array(from)) return true;
+    const device_array *d = (device_array *)from;
+    bool same = true;
+    for (int i = 0; i < to->ndim; i++) same &= to->shape[i] == 1 || to->strides[i] == d->strides[i];
+    if (same || kernel_size(to) == 0) return true;
+    PyObject *own = binding_from_shape(to->strides, to->ndim);
+    PyObject *other = binding_from_shape(d->strides, d->ndim);
+    if (own && other) PyErr_Format(PyExc_ValueError, "incompatible strides: %S vs. %S", own, other);
+    Py_XDECREF(own);
+    Py_XDECREF(other);
+    return false;
+}
+
+static PyObject *copy_to_host(PyObject *self, PyObject *const *args, Py_ssize_t n,
+                              PyObject *kwnames) {
+    static const char *const names[] = {"ary", "stream"};
+    PyObject *v[2];
+    if (!binding_parse_args("copy_to_host", args, n, kwnames, names, 2, 2, 0, v)) return NULL;
+    device_array *d = self_of(self);
+    if (v[0] && v[0] != Py_None) {
+        if (!check_compatible(d, v[0]) || !copy_host(d, v[0], true)) return NULL;
+        return Py_NewRef(v[0]);
+    }
+    PyObject *host = new_host(d);
+    if (host && !copy_host(d, host, true)) Py_CLEAR(host);
+    return host;
+}
+
+/* Lists as tuples, to any depth that arrays have: NumPy reads a list that an element may empty meanwhile. */
+static PyObject *frozen(PyObject *o, int depth) {
+    if (!PyList_Check(o) || depth == ARRAY_MAX_NDIM) return Py_NewRef(o);
+    PyObject *items = PyList_AsTuple(o),
+             *made = items ? PyTuple_New(PyTuple_GET_SIZE(items)) : NULL;
+    for (Py_ssize_t i = 0; made && i < PyTuple_GET_SIZE(items); i++) {
+        PyObject *item = frozen(PyTuple_GET_ITEM(items, i), depth + 1);
+        if (item)
+            PyTuple_SET_ITEM(made, i, item);
+        else
+            Py_CLEAR(made);
+    }
+    Py_XDECREF(items);
+    return made;
+}
+
+/* A host array of anything: itself when it has memory, the memory of other faces' arrays, else
+ * numpy.asarray. */
+static PyObject *as_host(PyObject *o) {
+    if (kernel_is_device_array(o)) return kernel_host_view(self_of(o));
+    if (binding_is_array(o)) {
+        PyObject *buffer = IN_SECTION(binding_export_buffer(((pyarray *)o)->a, false));
+        if (!buffer) return NULL;
+        PyObject *numpy = PyImport_ImportModule("numpy");
+        PyObject *host = numpy ? PyObject_CallMethod(numpy, "asarray", "O", buffer) : NULL;
+        Py_XDECREF(numpy);
+        Py_DECREF(buffer);
+        return host;
+    }
+    if (!PyObject_CheckBuffer(o) && !binding_interface_check(o)) return NULL;
+    PyObject *numpy = PyImport_ImportModule("numpy"), *given = numpy ? frozen(o, 0) : NULL;
+    PyObject *host = given ? PyObject_CallMethod(numpy, "asarray", "(O)", given) : NULL;
+    Py_XDECREF(numpy);
+    Py_XDECREF(given);
+    return host;
+}
+
+static PyObject *copy_to_device(PyObject *self, PyObject *const *args, Py_ssize_t n,
+                                PyObject *kwnames) {
+    static const char *const names[] = {"ary", "stream"};
+    PyObject *v[2];
+    if (!binding_parse_args("copy_to_device", args, n, kwnames, names, 2, 2, 1, v)) return NULL;
+    if (v[0] == self) Py_RETURN_NONE;
+    PyObject *host = as_host(v[0]);
+    bool ok = host && check_compatible(self_of(self), host) && check_strides(self_of(self), v[0]) &&
+              copy_host(self_of(self), host, false);
+    Py_XDECREF(host);
+    if (!ok) return NULL;
+    Py_RETURN_NONE;
+}
+
+/* to_device(object): a new device array with a copy; objects in device memory as they are. */
+static PyObject *to_device(PyObject *module, PyObject *o) {
+    device_array *d = NULL;
+    bool tensor = binding_is_array(o) && !PyObject_TypeCheck(o, &binding_ndarray_type);
+    int shared = tensor || PyObject_CheckBuffer(o) ? 0 : kernel_device_share(o, &d);
+    if (shared) return shared > 0 ? (PyObject *)d : NULL;
+    PyObject *host = as_host(o);
+    if (!host) return NULL;
+    binding_buffer b;
+    device_array h;
+    if (!binding_get_buffer(host, false, &b)) goto unsupported;
+    bool known = from_buffer(host, &b, &h);
+    PyBuffer_Release(&b.view);
+    if (!known) goto unsupported;
+    if (!tensor && !check_contiguous(&h)) {
+        Py_DECREF(host);
+        return NULL;
+    }
+    bool fortran = kernel_is_contiguous(&h, 'F') && !kernel_is_contiguous(&h, 'C');
+    d = kernel_device_new(h.type, h.record, h.shape, fortran ? h.strides : NULL, h.ndim);
+    if (d && !copy_host(d, host, false)) Py_CLEAR(d);
+    Py_DECREF(host);
+    return (PyObject *)d;
+unsupported:
+    binding_forgive();
+    if (PyErr_Occurred()) return Py_DECREF(host), NULL;
+    PyObject *dt = PyObject_GetAttrString(host, "dtype");
+    PyErr_Format(PyExc_TypeError,
+                 "to_device: a %s of dtype %S cannot be copied to the device; its elements must be "
+                 "numbers or bools in the machine's byte order, in at most %d dimensions",
+                 Py_TYPE(o)->tp_name, dt ? dt : Py_None, PY_MAX_NDIM);
+    Py_XDECREF(dt);
+    Py_DECREF(host);
+    return NULL;
+}
+
+static PyObject *as_numpy(PyObject *self, PyObject *args, PyObject *kwargs) {
+    static char *names[] = {"dtype", "copy", NULL};
+    PyObject *dt = Py_None, *copy = Py_None;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|OO:__array__", names, &dt, &copy)) return NULL;
+    if (copy == Py_False) {
+        PyErr_SetString(PyExc_ValueError, "a device array cannot be made a NumPy array without "
+                                          "copying; use copy_to_host()");
+        return NULL;
+    }
+    PyObject *host = copy_to_host(self, NULL, 0, NULL);
+    if (!host || dt == Py_None) return host;
+    PyObject *cast = PyObject_CallMethod(host, "astype", "(O)", dt);
+    Py_DECREF(host);
+    return cast;
+}
+
+/* ---- indexing ---- */
+
+/* The part of d that `key` names (integers, slices, an ellipsis). *element: every axis has an index. */
+static device_array *part(device_array *d, PyObject *key, bool *element) {
+    int64_t shape[PY_MAX_NDIM], strides[PY_MAX_NDIM], offset = d->offset;
+    PyObject *const *items = PyTuple_Check(key) ? &PyTuple_GET_ITEM(key, 0) : &key;
+    Py_ssize_t n = PyTuple_Check(key) ? PyTuple_GET_SIZE(key) : 1, ellipses = 0;
+    for (Py_ssize_t i = 0; i < n; i++) ellipses += items[i] == Py_Ellipsis;
+    if (ellipses > 1 || n - ellipses > d->ndim) {
+        PyErr_Format(PyExc_IndexError, "too many indices: the array has %d dimensions", d->ndim);
+        return NULL;
+    }
+    int ndim = 0, axis = 0;
+    *element = ellipses == 0;
+    for (Py_ssize_t i = 0; i < n || axis < d->ndim; i++) {
+        int whole = i >= n ? d->ndim - axis : items[i] == Py_Ellipsis ? d->ndim - (int)(n - 1) : 0;
+        for (; whole > 0; whole--, axis++) {
+            *element = false;
+            shape[ndim] = d->shape[axis];
+            strides[ndim++] = d->strides[axis];
+        }
+        if (i >= n || items[i] == Py_Ellipsis) continue;
+        if (PySlice_Check(items[i])) {
+            Py_ssize_t start, stop, step;
+            if (PySlice_Unpack(items[i], &start, &stop, &step) != 0) return NULL;
+            Py_ssize_t count = PySlice_AdjustIndices(d->shape[axis], &start, &stop, step);
+            *element = false;
+            if (count > 0) offset += start * d->strides[axis];
+            shape[ndim] = count;
+            strides[ndim++] = (int64_t)((uint64_t)d->strides[axis] * (uint64_t)step);
+        } else if (PyIndex_Check(items[i]) && !PyBool_Check(items[i])) {
+            int64_t index;
+            if (!binding_to_int64(items[i], &index)) return NULL;
+            if (index < -d->shape[axis] || index >= d->shape[axis]) {
+                PyErr_Format(PyExc_IndexError,
+                             "index %lld is out of bounds for axis %d with size %lld",
+                             (long long)index, axis, (long long)d->shape[axis]);
+                return NULL;
+            }
+            offset += (index < 0 ? index + d->shape[axis] : index) * d->strides[axis];
+        } else {
+            PyErr_Format(PyExc_TypeError,
+                         "device arrays are indexed by integers, slices and '...', not by %s; copy "
+                         "to the host first (copy_to_host)",
+                         Py_TYPE(items[i])->tp_name);
+            return NULL;
+        }
+        axis++;
+    }
+    return kernel_device_view(d, shape, strides, ndim, offset);
+}
+
+PyObject *kernel_device_getitem(PyObject *self, PyObject *key) {
+    bool element;
+    device_array *d = part(self_of(self), key, &element);
+    if (!d || !element) return (PyObject *)d;
+    PyObject *host = kernel_host_view(d), *empty = PyTuple_New(0);
+    PyObject *value = host && empty ? PyObject_GetItem(host, empty) : NULL;
+    Py_XDECREF(host);
+    Py_XDECREF(empty);
+    Py_DECREF(d);
+    return value;
+}
+
+/* Numba's checks before an assignment of `from` to a part of shape d. */
+static bool check_assignment(const device_array *d, PyObject *from) {
+    PyObject *shape = PyObject_GetAttrString(from, "shape");
+    int64_t sizes[ARRAY_MAX_NDIM];
+    int ndim;
+    bool ok = shape && binding_to_shape(shape, "shape", sizes, &ndim);
+    Py_XDECREF(shape);
+    if (!ok) return false;
+    if (ndim > d->ndim) {
+        PyErr_Format(PyExc_ValueError, "Can't assign %d-D array to %d-D self", ndim, d->ndim);
+        return false;
+    }
+    for (int i = 0; i < ndim; i++) {
+        int axis = d->ndim - ndim + i;
+        if (sizes[i] == 1 || sizes[i] == d->shape[axis]) continue;
+        PyErr_Format(PyExc_ValueError,
+                     "Can't copy sequence with size %lld to array axis %d with dimension %lld",
+                     (long long)sizes[i], axis, (long long)d->shape[axis]);
+        return false;
+    }
+    return true;
+}
+
+/* A host array of what is assigned; tuples become records where d has records. */
+static PyObject *as_elements(const device_array *d, PyObject *value) {
+    if (!d->record || !(PyTuple_Check(value) || PyList_Check(value))) return as_host(value);
+    PyObject *numpy = PyImport_ImportModule("numpy");
+    PyObject *host =
+        numpy ? PyObject_CallMethod(numpy, "asarray", "OO", value, d->record->dtype) : NULL;
+    Py_XDECREF(numpy);
+    return host;
+}
+
+int kernel_device_setitem(PyObject *self, PyObject *key, PyObject *value) {
+    bool element;
+    if (!value) {
+        PyErr_SetString(PyExc_TypeError, "elements of a device array cannot be deleted");
+        return -1;
+    }
+    if (self_of(self)->readonly) {
+        PyErr_SetString(PyExc_ValueError, "assignment destination is read-only");
+        return -1;
+    }
+    device_array *d = part(self_of(self), key, &element);
+    if (!d) return -1;
+    PyObject *to = kernel_host_view(d), *from = to ? as_elements(d, value) : NULL;
+    bool ok = from && check_assignment(d, from) && copy_to(to, from);
+    d->base->store->version++;
+    Py_XDECREF(to);
+    Py_XDECREF(from);
+    Py_DECREF(d);
+    return ok ? 0 : -1;
+}
+
+static PyObject *setitem(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *kwnames) {
+    static const char *const names[] = {"key", "value", "stream"};
+    PyObject *v[3];
+    if (!binding_parse_args("setitem", args, n, kwnames, names, 3, 3, 2, v) ||
+        kernel_device_setitem(self, v[0], v[1]) != 0)
+        return NULL;
+    Py_RETURN_NONE;
+}
+
+static PyObject *getitem(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *kwnames) {
+    static const char *const names[] = {"item", "stream"};
+    PyObject *v[2];
+    if (!binding_parse_args("getitem", args, n, kwnames, names, 2, 2, 1, v)) return NULL;
+    return kernel_device_getitem(self, v[0]);
+}
+
+/* ---- views ---- */
+
+static bool order_argument(PyObject *o, char *order) {
+    *order = 'C';
+    if (!o || o == Py_None) return true;
+    const char *text = PyUnicode_Check(o) ? PyUnicode_AsUTF8(o) : NULL;
+    if (text && (*text == 'C' || *text == 'F' || *text == 'A')) return *order = *text, true;
+    PyErr_Format(PyExc_TypeError, "order must be 'C', 'F' or 'A', not %R", o);
+    return false;
+}
+
+/* A view of contiguous memory in another shape. */
+static PyObject *in_shape(device_array *d, const int64_t *shape, int ndim, char order) {
+    int64_t reversed[PY_MAX_NDIM], strides[PY_MAX_NDIM];
+    if (order == 'A')
+        order = kernel_is_contiguous(d, 'F') && !kernel_is_contiguous(d, 'C') ? 'F' : 'C';
+    if (!kernel_is_contiguous(d, order)) {
+        PyErr_SetString(PyExc_NotImplementedError, "reshape would require copy");
+        return NULL;
+    }
+    for (int i = 0; i < ndim; i++) reversed[i] = shape[order == 'C' ? i : ndim - 1 - i];
+    binding_c_strides((size_t)kernel_item_bytes(d), reversed, ndim, strides);
+    for (int i = 0; order == 'F' && i < ndim / 2; i++) {
+        int64_t s = strides[i];
+        strides[i] = strides[ndim - 1 - i];
+        strides[ndim - 1 - i] = s;
+    }
+    return (PyObject *)kernel_device_view(d, shape, strides, ndim, d->offset);
+}
+
+static PyObject *reshape(PyObject *self, PyObject *args, PyObject *kwargs) {
+    device_array *d = self_of(self);
+    int64_t shape[ARRAY_MAX_NDIM], known = 1;
+    int ndim, unknown = -1;
+    char order;
+    PyObject *const *items = &PyTuple_GET_ITEM(args, 0);
+    PyObject *o = kwargs ? PyDict_GetItemString(kwargs, "order") : NULL;
+    if (kwargs && PyDict_GET_SIZE(kwargs) > (o != NULL)) {
+        PyErr_SetString(PyExc_TypeError, "unknown keyword arguments to reshape");
+        return NULL;
+    }
+    if (!order_argument(o, &order) ||
+        !binding_args_to_shape(items, PyTuple_GET_SIZE(args), "shape", shape, &ndim))
+        return NULL;
+    if (ndim > PY_MAX_NDIM)
+        return PyErr_Format(PyExc_ValueError, "at most %d dimensions", PY_MAX_NDIM);
+    for (int i = 0; i < ndim; i++) {
+        if (shape[i] >= 0) {
+            if (__builtin_mul_overflow(known, shape[i], &known)) known = -1;
+        } else if (unknown >= 0) {
+            PyErr_SetString(PyExc_ValueError, "can only specify one unknown dimension");
+            return NULL;
+        } else {
+            unknown = i;
+        }
+    }
+    int64_t size = kernel_size(d);
+    if (unknown >= 0 && known > 0 && size % known == 0) {
+        shape[unknown] = size / known;
+        known = size;
+    }
+    if (known != size || (unknown >= 0 && shape[unknown] < 0)) {
+        PyErr_SetString(PyExc_ValueError, "total size of new array must be unchanged");
+        return NULL;
+    }
+    return in_shape(d, shape, ndim, order);
+}
+
+static PyObject *ravel(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *kwnames) {
+    static const char *const names[] = {"order", "stream"};
+    PyObject *v[2];
+    char order;
+    if (!binding_parse_args("ravel", args, n, kwnames, names, 2, 2, 0, v) ||
+        !order_argument(v[0], &order))
+        return NULL;
+    int64_t size = kernel_size(self_of(self));
+    device_array *d = self_of(self);
+    if (!kernel_is_contiguous(d, 'C') && !kernel_is_contiguous(d, 'F')) {
+        PyErr_SetString(PyExc_NotImplementedError, "operation requires copying");
+        return NULL;
+    }
+    return in_shape(d, &size, 1, order);
+}
+
+static PyObject *view(PyObject *self, PyObject *o) {
+    device_array *d = self_of(self);
+    py_scalar type;
+    const kernel_record *record;
+    if (!kernel_element_of_object(o, &type, &record)) return NULL;
+    int64_t old = kernel_item_bytes(d);
+    int64_t now = record ? record->size : (int64_t)py_scalar_bytes(type);
+    int64_t shape[PY_MAX_NDIM], strides[PY_MAX_NDIM];
+    memcpy(shape, d->shape, sizeof shape);
+    memcpy(strides, d->strides, sizeof strides);
+    if (old != now) {
+        if (d->ndim == 0 || !kernel_is_contiguous(d, 'C')) {
+            PyErr_SetString(PyExc_ValueError, "To change to a dtype of a different size, the array "
+                                              "must be C-contiguous");
+            return NULL;
+        }
+        int64_t bytes = shape[d->ndim - 1] * old;
+        if (bytes % now) {
+            PyErr_SetString(PyExc_ValueError,
+                            "When changing to a larger dtype, its size must be a divisor of the "
+                            "total size in bytes of the last axis of the array.");
+            return NULL;
+        }
+        shape[d->ndim - 1] = bytes / now;
+        strides[d->ndim - 1] = now;
+    }
+    device_array *made = kernel_device_view(d, shape, strides, d->ndim, d->offset);
+    if (made) made->type = type;
+    if (made) made->record = record;
+    return (PyObject *)made;
+}
+
+static PyObject *squeeze(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *kwnames) {
+    static const char *const names[] = {"axis", "stream"};
+    PyObject *v[2];
+    device_array *d = self_of(self);
+    uint32_t mask;
+    bool all;
+    if (!binding_parse_args("squeeze", args, n, kwnames, names, 2, 2, 0, v) ||
+        !binding_to_axes(v[0], d->ndim, FACE_NUMPY, &mask, &all))
+        return NULL;
+    int64_t shape[PY_MAX_NDIM], strides[PY_MAX_NDIM];
+    int ndim = 0;
+    for (int i = 0; i < d->ndim; i++) {
+        if ((mask >> i & 1) && d->shape[i] == 1) continue;
+        if ((mask >> i & 1) && !all) {
+            PyErr_SetString(PyExc_ValueError,
+                            "cannot select an axis to squeeze out which has size not equal to one");
+            return NULL;
+        }
+        shape[ndim] = d->shape[i];
+        strides[ndim++] = d->strides[i];
+    }
+    return (PyObject *)kernel_device_view(d, shape, strides, ndim, d->offset);
+}
+
+static bool axes_argument(PyObject *o, int ndim, int *axes) {
+    for (int i = 0; i < ndim; i++) axes[i] = ndim - 1 - i;
+    if (!o || o == Py_None) return true;
+    int64_t given[ARRAY_MAX_NDIM];
+    int count;
+    uint32_t seen = 0;
+    if (!binding_to_shape(o, "axes", given, &count)) return false;
+    for (int i = 0; i < count && i < ndim; i++)
+        if (given[i] >= 0 && given[i] < ndim) {
+            seen |= 1u << given[i];
+            axes[i] = (int)given[i];
+        }
+    if (count == ndim && seen == (1u << ndim) - 1) return true;
+    PyErr_Format(PyExc_ValueError, "invalid axes list %R", o);
+    return false;
+}
+
+/* A copy in the new order, as Numba's; the array itself when the order is the old one. */
+static PyObject *transpose(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *kwnames) {
+    static const char *const names[] = {"axes"};
+    PyObject *v[1];
+    device_array *d = self_of(self);
+    int axes[PY_MAX_NDIM];
+    int64_t shape[PY_MAX_NDIM], strides[PY_MAX_NDIM];
+    bool same = true;
+    if (!binding_parse_args("transpose", args, n, kwnames, names, 1, 1, 0, v) ||
+        !axes_argument(v[0], d->ndim, axes))
+        return NULL;
+    for (int i = 0; i < d->ndim; i++) {
+        shape[i] = d->shape[axes[i]];
+        strides[i] = d->strides[axes[i]];
+        same &= axes[i] == i;
+    }
+    if (same) return Py_NewRef(self);
+    device_array *turned = kernel_device_view(d, shape, strides, d->ndim, d->offset);
+    device_array *made =
+        turned ? kernel_device_new(d->type, d->record, shape, NULL, d->ndim) : NULL;
+    PyObject *from = made ? kernel_host_view(turned) : NULL;
+    bool ok = from && copy_host(made, from, false);
+    Py_XDECREF(from);
+    Py_XDECREF(turned);
+    if (!ok) Py_CLEAR(made);
+    return (PyObject *)made;
+}
+
+/* Pieces of `section` elements, the last one shorter. */
+static PyObject *split(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *kwnames) {
+    static const char *const names[] = {"section", "stream"};
+    PyObject *v[2];
+    device_array *d = self_of(self);
+    int64_t section;
+    if (!binding_parse_args("split", args, n, kwnames, names, 2, 2, 1, v) ||
+        !binding_to_int64(v[0], &section))
+        return NULL;
+    if (d->ndim != 1 || section < 1 || d->strides[0] != kernel_item_bytes(d)) {
+        PyErr_SetString(PyExc_ValueError, d->ndim != 1  ? "only support 1d array"
+                                          : section < 1 ? "a section has at least one element"
+                                                        : "only support unit stride");
+        return NULL;
+    }
+    PyObject *list = PyList_New(0);
+    for (int64_t at = 0; list && at < d->shape[0]; at += section) {
+        int64_t count = d->shape[0] - at < section ? d->shape[0] - at : section;
+        PyObject *piece =
+            (PyObject *)kernel_device_view(d, &count, NULL, 1, d->offset + at * d->strides[0]);
+        if (!piece || PyList_Append(list, piece) != 0) Py_CLEAR(list);
+        Py_XDECREF(piece);
+    }
+    PyObject *pieces = list ? PyObject_GetIter(list) : NULL;
+    Py_XDECREF(list);
+    return pieces;
+}
+
+/* ---- the rest ---- */
+
+static PyObject *is_c_contiguous(PyObject *self, PyObject *unused) {
+    return PyBool_FromLong(kernel_is_contiguous(self_of(self), 'C'));
+}
+static PyObject *is_f_contiguous(PyObject *self, PyObject *unused) {
+    return PyBool_FromLong(kernel_is_contiguous(self_of(self), 'F'));
+}
+static PyObject *bind_stream(PyObject *self, PyObject *unused) { return Py_NewRef(self); }
+
+static PyObject *dlpack(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *kwnames) {
+    static const char *const names[] = {"stream", "max_version", "dl_device", "copy"};
+    PyObject *v[4];
+    array *a;
+    if (!binding_parse_args("__dlpack__", args, n, kwnames, names, 4, 1, 0, v) ||
+        !kernel_device_to_array(self_of(self), &a))
+        return NULL;
+    PyObject *capsule = binding_to_dlpack(a, self_of(self)->readonly, v[1], v[2], v[3]);
+    array_unref(a);
+    return capsule;
+}
+static PyObject *ipc_handle(PyObject *self, PyObject *unused) {
+    PyErr_SetString(PyExc_OSError, "OS does not support CUDA IPC");
+    return NULL;
+}
+static PyObject *dlpack_device(PyObject *self, PyObject *unused) {
+    return Py_BuildValue("(ii)", 1, 0);
+}
+
+#define FAST(name, function) \
+    { name, (PyCFunction)(void (*)(void))function, METH_FASTCALL | METH_KEYWORDS, NULL }
+#define VARIABLE(name, function) \
+    { name, (PyCFunction)(void (*)(void))function, METH_VARARGS | METH_KEYWORDS, NULL }
+PyMethodDef kernel_device_methods[] = {
+    FAST("copy_to_host", copy_to_host),
+    FAST("copy_to_device", copy_to_device),
+    FAST("setitem", setitem),
+    FAST("getitem", getitem),
+    VARIABLE("reshape", reshape),
+    FAST("ravel", ravel),
+    {"view", view, METH_O, NULL},
+    FAST("squeeze", squeeze),
+    FAST("transpose", transpose),
+    FAST("split", split),
+    {"is_c_contiguous", is_c_contiguous, METH_NOARGS, NULL},
+    {"is_f_contiguous", is_f_contiguous, METH_NOARGS, NULL},
+    {"bind", bind_stream, METH_O, NULL},
+    {"get_ipc_handle", ipc_handle, METH_NOARGS, NULL},
+    VARIABLE("__array__", as_numpy),
+    FAST("__dlpack__", dlpack),
+    {"__dlpack_device__", dlpack_device, METH_NOARGS, NULL},
+    {NULL},
+};
+
+/* host_array(object): numpy.asarray of it, but of what NumPy would wrongly believe an exception. */
+static PyObject *host_array(PyObject *module, PyObject *o) {
+    PyObject *host = as_host(o), *numpy = host ? PyImport_ImportModule("numpy") : NULL;
+    PyObject *made = numpy ? PyObject_CallMethod(numpy, "asarray", "(O)", host) : NULL;
+    Py_XDECREF(numpy);
+    Py_XDECREF(host);
+    return made;
+}
+
+PyMethodDef kernel_host_functions[] = {
+    {"to_device", to_device, METH_O, NULL}, {"host_array", host_array, METH_O, NULL}, {NULL}};

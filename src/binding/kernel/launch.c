@@ -1,0 +1,704 @@
+/* The dispatcher behind @cuda.jit: kernel[grid, block](...) -> compiled code for the types of the
+ * arguments and the block size -> launch -> results, prints, exceptions.
+ *
+ * The GIL is given up while the kernel runs; the arguments are held by the caller meanwhile, the compiled
+ * entry (kernel/entries.h) by the launch. The Python class over it (simt.numba.cuda.dispatcher) has what is
+ * not fast. */
+#include "binding/kernel/launch.h"
+#include "base/heap.h"
+#include "binding/kernel/entries.h"
+#include "binding/kernel/tree.h"
+
+#include <stddef.h>
+#include <string.h>
+
+enum { MAX_THREADS = 1024, SHARED_LIMIT = 48 * 1024, PRINT_BYTES = 1 << 20, MAX_KEPT = 32 };
+static const int64_t block_limits[3] = {1024, 1024, 64};
+static const int64_t grid_limits[3] = {2147483647, 65535, 65535};
+
+typedef struct dispatcher {
+    PyObject_HEAD PyObject *function, *options;
+    PyObject *declared; /* list of bytes; NULL: any signature */
+    PyObject *results;  /* of a device function's: bytes, or None where the body says it */
+    char *name;
+    int nparameters, nrequired;
+    int64_t most_threads; /* launch_bounds; 0: none */
+    bool device;
+    py_options compile;
+    kernel_entries entries;
+} dispatcher;
+
+/* kernel[grid, block, stream, shared] */
+typedef struct configured {
+    PyObject_HEAD vectorcallfunc call;
+    dispatcher *of;
+    int64_t grid[3], block[3], shared;
+    PyObject *stream;
+} configured;
+
+static PyTypeObject dispatcher_type, configured_type;
+
+/* ---- launch limits ---- */
+
+/* numba.cuda's exception for a launch that the driver refuses. Returns false. */
+static bool launch_error(const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    PyObject *text = PyUnicode_FromFormatV(format, args);
+    va_end(args);
+    PyObject *module = text ? PyImport_ImportModule("simt.numba.cuda.cudadrv.driver") : NULL;
+    PyObject *type = module ? PyObject_GetAttrString(module, "CudaAPIError") : NULL;
+    PyObject *error = type ? PyObject_CallFunction(type, "iO", 1, text) : NULL;
+    if (error) PyErr_SetObject(type, error);
+    Py_XDECREF(text);
+    Py_XDECREF(module);
+    Py_XDECREF(type);
+    Py_XDECREF(error);
+    return false;
+}
+
+static bool check_axis(const char *name, const char *what, const int64_t size[3],
+                       const int64_t limits[3]) {
+    for (int i = 0; i < 3; i++) {
+        if (size[i] >= 1 && size[i] <= limits[i]) continue;
+        if (size[i] < 1)
+            return launch_error(
+                "kernel %s: %s (%lld, %lld, %lld): %c is %lld, and must be at least 1", name, what,
+                (long long)size[0], (long long)size[1], (long long)size[2], "xyz"[i],
+                (long long)size[i]);
+        return launch_error(
+            "kernel %s: %s (%lld, %lld, %lld): %c is %lld, %lld more than the limit of %lld", name,
+            what, (long long)size[0], (long long)size[1], (long long)size[2], "xyz"[i],
+            (long long)size[i], (long long)(size[i] - limits[i]), (long long)limits[i]);
+    }
+    return true;
+}
+
+static bool check_launch(const configured *c) {
+    const char *name = c->of->name;
+    if (!check_axis(name, "block", c->block, block_limits) ||
+        !check_axis(name, "grid", c->grid, grid_limits))
+        return false;
+    int64_t threads = c->block[0] * c->block[1] * c->block[2], bound = c->of->most_threads;
+    if (bound > 0 && threads > bound)
+        return launch_error("CUDA_ERROR_INVALID_VALUE: kernel %s: a block of %lld threads; its "
+                            "launch_bounds are %lld",
+                            name, (long long)threads, (long long)bound);
+    if (threads > MAX_THREADS)
+        return launch_error("kernel %s: a block of (%lld, %lld, %lld) has %lld threads, %lld more "
+                            "than the limit of %d",
+                            name, (long long)c->block[0], (long long)c->block[1],
+                            (long long)c->block[2], (long long)threads,
+                            (long long)(threads - MAX_THREADS), MAX_THREADS);
+    return true;
+}
+
+static bool check_shared(const configured *c, const py_kernel *k) {
+    int64_t all = c->shared + (int64_t)k->static_shared;
+    if (c->shared >= 0 && all <= SHARED_LIMIT) return true;
+    if (c->shared < 0)
+        return launch_error("kernel %s: %lld bytes of dynamic shared memory", c->of->name,
+                            (long long)c->shared);
+    return launch_error("kernel %s: %lld bytes of shared memory a block (%lld static, %lld "
+                        "dynamic), %lld more than the limit of %d",
+                        c->of->name, (long long)all, (long long)k->static_shared,
+                        (long long)c->shared, (long long)(all - SHARED_LIMIT), SHARED_LIMIT);
+}
+
+/* ---- the launch ---- */
+
+static bool check_count(const dispatcher *d, Py_ssize_t n) {
+    if (n >= d->nrequired && n <= d->nparameters) return true;
+    PyErr_Format(PyExc_TypeError, "kernel %s: %s arguments: expected %d, got %zd", d->name,
+                 n < d->nrequired ? "not enough" : "too many",
+                 n < d->nrequired ? d->nrequired : d->nparameters, n);
+    return false;
+}
+
+static bool no_match(const dispatcher *d, const kernel_args *k) {
+    PyObject *bytes = PyBytes_FromStringAndSize((const char *)k->signature, k->nsignature);
+    PyObject *module = bytes ? PyImport_ImportModule("simt.numba.core.types") : NULL;
+    PyObject *text =
+        module ? PyObject_CallMethod(module, "describe_mismatch", "OO", bytes, d->declared) : NULL;
+    if (text)
+        PyErr_Format(PyExc_TypeError, "kernel %s: No matching definition for argument type(s) %U",
+                     d->name, text);
+    Py_XDECREF(bytes);
+    Py_XDECREF(module);
+    Py_XDECREF(text);
+    return false;
+}
+
+/* Converts the arguments to the declared signature whose conversions cost least, the first of equal ones. */
+static bool match_declared(const dispatcher *d, kernel_args *k) {
+    PyObject *best = NULL;
+    int64_t least = 0;
+    bool alone = PyList_GET_SIZE(d->declared) == 1;
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(d->declared); i++) {
+        PyObject *s = PyList_GET_ITEM(d->declared, i);
+        int64_t cost = kernel_args_match(k, (const uint8_t *)PyBytes_AS_STRING(s),
+                                         (uint32_t)PyBytes_GET_SIZE(s), alone, false);
+        if (cost < 0 || (best && cost >= least)) continue;
+        best = s;
+        least = cost;
+    }
+    if (!best) return no_match(d, k);
+    kernel_args_match(k, (const uint8_t *)PyBytes_AS_STRING(best), (uint32_t)PyBytes_GET_SIZE(best),
+                      alone, true);
+    return true;
+}
+
+/* The slots behind the arguments. *buffer: the print buffer, when there is one. */
+static bool add_hidden_slots(const configured *c, const kernel_entry *e, kernel_args *k,
+                             uint64_t **buffer) {
+    const py_kernel *kernel = e->typed->kernel;
+    if (k->nslots + 2 + kernel->nconstants > MAX_SLOTS) {
+        PyErr_Format(PyExc_RuntimeError, "kernel %s: too many constant arrays", c->of->name);
+        return false;
+    }
+    if (kernel->flags & PY_USES_DYNAMIC_SHARED) k->slots[k->nslots++] = (uint64_t)c->shared;
+    if (kernel->flags & PY_USES_PRINT) {
+        *buffer = heap_zeroed(1, PRINT_BYTES + 16);
+        if (!*buffer) return PyErr_NoMemory(), false;
+        (*buffer)[1] = PRINT_BYTES;
+        k->slots[k->nslots++] = (uint64_t)(uintptr_t)*buffer;
+    }
+    for (uint32_t i = 0; i < kernel->nconstants; i++)
+        k->slots[k->nslots++] = e->typed->constant_slots[i];
+    if (k->nslots == kernel->nparams) return true;
+    PyErr_Format(
+        PyExc_RuntimeError,
+        "kernel %s: %u slots for %u parameters; this is a defect of simt: please report it",
+        c->of->name, k->nslots, kernel->nparams);
+    return false;
+}
+
+/* A stream object stands for a stream of its own. */
+static bool has_stream(const configured *c) {
+    return c->stream && c->stream != Py_None && !PyLong_Check(c->stream);
+}
+
+/* Not while array operations, or other kernels of the default stream, use the same arrays. */
+static simt_status launch_in_order(const configured *c, const kernel_entry *e, kernel_args *k,
+                                   code_fault *fault) {
+    storage *stores[MAX_LAUNCH_ARRAYS];
+    int n = (int)k->narrays;
+    bool stream = has_stream(c);
+    uint32_t grid[3] = {(uint32_t)c->grid[0], (uint32_t)c->grid[1], (uint32_t)c->grid[2]};
+    for (int i = 0; i < n; i++) stores[i] = k->arrays[i].store;
+    simt_status status = order_begin(stores, n, stream);
+    if (status != SIMT_OK) return status;
+    Py_BEGIN_ALLOW_THREADS status =
+        runtime_launch(array_runtime(), e->code, grid, k->slots, (size_t)c->shared, fault);
+    Py_END_ALLOW_THREADS order_end(stores, n, stream);
+    kernel_args_finish(k, e->typed->kernel->writes);
+    return status;
+}
+
+static bool run(const configured *c, const kernel_entry *e, kernel_args *k,
+                const kernel_names *names) {
+    uint64_t *buffer = NULL;
+    bool ok = add_hidden_slots(c, e, k, &buffer);
+    if (ok) {
+        code_fault fault;
+        simt_status status = launch_in_order(c, e, k, &fault);
+        ok = status == SIMT_OK || (kernel_raise(), false);
+        if (ok && fault.set) {
+            kernel_raise_fault(e->typed->kernel, e->code->code, names, &fault, c->grid, e->block,
+                               k);
+            ok = false;
+        }
+        if (buffer) {
+            PyObject *type, *value, *traceback;
+            PyErr_Fetch(&type, &value, &traceback);
+            bool printed = kernel_flush_prints(e->typed->kernel, buffer);
+            if (type) PyErr_Restore(type, value, traceback);
+            ok &= printed;
+        }
+    }
+    heap_free(buffer);
+    return ok;
+}
+
+/* numba.config's switches: 1 warns of small grids, 2 of host arrays; 0 in most programs. */
+static int warnings_on;
+
+static bool warn(const char *format, long long n) {
+    PyObject *module = PyImport_ImportModule("simt.numba.core.errors");
+    PyObject *category = module ? PyObject_GetAttrString(module, "NumbaPerformanceWarning") : NULL;
+    bool ok = category && PyErr_WarnFormat(category, 1, format, n) == 0;
+    Py_XDECREF(category);
+    Py_XDECREF(module);
+    return ok;
+}
+
+static bool is_host_array(PyObject *o) { return strcmp(Py_TYPE(o)->tp_name, "numpy.ndarray") == 0; }
+
+static bool warn_of_launch(const configured *c, PyObject *const *args, Py_ssize_t n) {
+    int64_t blocks = c->grid[0] * c->grid[1] * c->grid[2];
+    if ((warnings_on & 1) && blocks < 2 * runtime_device(array_runtime())->nthreads &&
+        !warn("Grid size %lld will likely result in GPU under-utilization due to low occupancy.",
+              (long long)blocks))
+        return false;
+    for (Py_ssize_t i = 0; (warnings_on & 2) && i < n; i++)
+        if (is_host_array(args[i]) &&
+            !warn("Host array used in CUDA kernel will incur copy overhead to/from device.", 0))
+            return false;
+    return true;
+}
+
+static PyObject *kernel_warnings(PyObject *module, PyObject *on) {
+    long bits = PyLong_AsLong(on);
+    if (bits == -1 && PyErr_Occurred()) return NULL;
+    warnings_on = (int)bits;
+    Py_RETURN_NONE;
+}
+
+static bool launch(const configured *c, PyObject *const *args, Py_ssize_t n) {
+    dispatcher *d = c->of;
+    kernel_args k;
+    kernel_names names = {d->name, d->function};
+    if (!check_launch(c) || !check_count(d, n) || !binding_start() ||
+        (warnings_on && !warn_of_launch(c, args, n)) || !binding_enter())
+        return kernel_add_definition(d->function, d->name);
+    bool walked = kernel_args_walk(&k, &names, args, n);
+    binding_leave();
+    if (!walked) return kernel_add_definition(d->function, d->name);
+    bool ok = true;
+    for (; n < d->nparameters; n++) k.signature[k.nsignature++] = PY_SIG_DEFAULT;
+    uint32_t block[3] = {(uint32_t)c->block[0], (uint32_t)c->block[1], (uint32_t)c->block[2]};
+    if (d->declared) ok = match_declared(d, &k);
+    kernel_entry *e = ok ? kernel_entries_get(&d->entries, d->function, &d->compile, k.signature,
+                                              k.nsignature, block)
+                         : NULL;
+    ok = e && check_shared(c, e->typed->kernel) &&
+         kernel_args_prepare(&k, &names, e->typed->kernel->writes);
+    ok = ok ? run(c, e, &k, &names) : kernel_add_definition(d->function, d->name);
+    kernel_entry_unref(e);
+    kernel_args_release(&k);
+    return ok;
+}
+
+static PyObject *configured_call(PyObject *self, PyObject *const *args, size_t flags,
+                                 PyObject *kwnames) {
+    configured *c = (configured *)self;
+    if (kwnames && PyTuple_GET_SIZE(kwnames)) {
+        PyErr_Format(
+            PyExc_TypeError,
+            "kernel %s: got an unexpected keyword argument '%U': arguments of a launch are "
+            "given by position",
+            c->of->name, PyTuple_GET_ITEM(kwnames, 0));
+        kernel_add_definition(c->of->function, c->of->name);
+        return NULL;
+    }
+    if (!IN_SECTION(launch(c, args, PyVectorcall_NARGS(flags)))) return NULL;
+    Py_RETURN_NONE;
+}
+
+/* ---- configured launches ---- */
+
+static configured *kept[MAX_KEPT];
+static int nkept;
+
+static configured *new_configured(dispatcher *d) {
+    configured *c;
+    if (nkept > 0) {
+        c = kept[--nkept];
+        PyObject_Init((PyObject *)c, &configured_type);
+    } else if (!(c = PyObject_GC_New(configured, &configured_type))) {
+        return NULL;
+    }
+    c->call = configured_call;
+    c->of = (dispatcher *)Py_NewRef(d);
+    c->stream = NULL;
+    c->shared = 0;
+    PyObject_GC_Track(c);
+    return c;
+}
+
+static int configured_traverse(PyObject *self, visitproc visit, void *arg) {
+    configured *c = (configured *)self;
+    Py_VISIT(c->of);
+    Py_VISIT(c->stream);
+    return 0;
+}
+
+/* There is no tp_clear: `of` is never NULL while the object lives. Cycles through it are cut elsewhere. */
+static void configured_dealloc(PyObject *self) {
+    configured *c = (configured *)self;
+    PyObject_GC_UnTrack(self);
+    Py_CLEAR(c->of);
+    Py_CLEAR(c->stream);
+    if (nkept < MAX_KEPT)
+        kept[nkept++] = c;
+    else
+        Py_TYPE(self)->tp_free(self);
+}
+
+/* `item`: what is no integer, or NULL: there are too few or too many. */
+static bool dimension_error(const char *name, PyObject *o, PyObject *item) {
+    if (item)
+        PyErr_Format(PyExc_TypeError, "%s must be a sequence of integers, got %R%s", name, o,
+                     PyFloat_Check(item) ? ": write //, or int(...)" : "");
+    else
+        PyErr_Format(PyExc_ValueError, "%s must be a sequence of 1, 2 or 3 integers, got %R", name,
+                     o);
+    return false;
+}
+
+static bool dimension(PyObject *o, PyObject *item, const char *name, int64_t *out) {
+    if (!PyIndex_Check(item)) return dimension_error(name, o, item);
+    if (binding_to_int64(item, out)) return true;
+    if (PyErr_ExceptionMatches(PyExc_RecursionError)) return false;
+    if (!PyErr_ExceptionMatches(PyExc_OverflowError)) return dimension_error(name, o, item);
+    PyErr_Clear();
+    *out = INT64_MAX;
+    return true;
+}
+
+/* An integer or up to three. */
+static bool dimensions(PyObject *o, const char *name, int64_t out[3]) {
+    out[0] = out[1] = out[2] = 1;
+    bool list = PyList_Check(o);
+    if (!list && !PyTuple_Check(o)) return dimension(o, o, name, &out[0]);
+    PyObject *items = list ? PyList_AsTuple(o) : Py_NewRef(o); /* an __index__ may change a list */
+    Py_ssize_t n = items ? PyTuple_GET_SIZE(items) : 0;
+    bool ok = items && ((n >= 1 && n <= 3) || dimension_error(name, o, NULL));
+    for (Py_ssize_t i = 0; ok && i < n; i++)
+        ok = dimension(o, PyTuple_GET_ITEM(items, i), name, &out[i]);
+    Py_XDECREF(items);
+    return ok;
+}
+
+/* kernel[grid, block(, stream(, shared))] */
+static PyObject *subscript(PyObject *self, PyObject *key) {
+    dispatcher *d = (dispatcher *)self;
+    Py_ssize_t n = PyTuple_Check(key) ? PyTuple_GET_SIZE(key) : 1;
+    if (d->device) {
+        PyErr_Format(PyExc_RuntimeError,
+                     "Cannot compile a device function as a kernel: %s is one, which kernels call",
+                     d->name);
+        return NULL;
+    }
+    if (n < 2 || n > 4) {
+        PyErr_SetString(PyExc_ValueError, n < 2 ? "must specify at least the griddim and blockdim"
+                                                : "at most griddim, blockdim, stream and shared "
+                                                  "memory bytes are given");
+        return NULL;
+    }
+    configured *c = new_configured(d);
+    if (!c) return NULL;
+    bool ok = dimensions(PyTuple_GET_ITEM(key, 0), "griddim", c->grid) &&
+              dimensions(PyTuple_GET_ITEM(key, 1), "blockdim", c->block);
+    if (ok && n > 2) c->stream = Py_NewRef(PyTuple_GET_ITEM(key, 2));
+    if (ok && n > 3) ok = binding_to_int64(PyTuple_GET_ITEM(key, 3), &c->shared);
+    if (!ok) Py_CLEAR(c);
+    return (PyObject *)c;
+}
+
+static PyObject *configured_repr(PyObject *self) {
+    configured *c = (configured *)self;
+    return PyUnicode_FromFormat("<launch of kernel %s, grid (%lld, %lld, %lld), block (%lld, %lld, "
+                                "%lld)>",
+                                c->of->name, (long long)c->grid[0], (long long)c->grid[1],
+                                (long long)c->grid[2], (long long)c->block[0],
+                                (long long)c->block[1], (long long)c->block[2]);
+}
+
+static PyTypeObject configured_type = {
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "simt._core.Launch",
+    .tp_doc = "A kernel with its grid and block: call it with the arguments.",
+    .tp_basicsize = sizeof(configured),
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION |
+                Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_HAVE_GC,
+    .tp_dealloc = configured_dealloc,
+    .tp_traverse = configured_traverse,
+    .tp_repr = configured_repr,
+    .tp_call = PyVectorcall_Call,
+    .tp_vectorcall_offset = offsetof(configured, call),
+};
+
+/* ---- the dispatcher ---- */
+
+static bool flag_of(PyObject *options, const char *name, bool absent) {
+    PyObject *value = options ? PyDict_GetItemString(options, name) : NULL;
+    int on = value && value != Py_None ? binding_truth(value) : absent;
+    PyErr_Clear();
+    return on > 0;
+}
+
+/* Number and names of the parameters, from the function's code. */
+static bool read_function(dispatcher *d) {
+    PyObject *code = PyObject_GetAttrString(d->function, "__code__");
+    PyObject *count = code ? PyObject_GetAttrString(code, "co_argcount") : NULL;
+    PyObject *name = count ? PyObject_GetAttrString(d->function, "__name__") : NULL;
+    PyObject *defaults = name ? PyObject_GetAttrString(d->function, "__defaults__") : NULL;
+    bool ok = defaults && PyUnicode_Check(name);
+    if (ok) {
+        d->nparameters = (int)PyLong_AsLong(count);
+        d->nrequired = d->nparameters;
+        if (PyTuple_Check(defaults)) d->nrequired -= (int)PyTuple_GET_SIZE(defaults);
+        const char *text = PyUnicode_AsUTF8(name);
+        d->name = text ? heap_text(text) : NULL;
+        ok = d->name != NULL;
+        if (text && !ok) PyErr_NoMemory();
+    } else if (!PyErr_ExceptionMatches(PyExc_MemoryError)) {
+        PyErr_Format(PyExc_TypeError, "cuda.jit takes a Python function, not %R", d->function);
+    }
+    Py_XDECREF(code);
+    Py_XDECREF(count);
+    Py_XDECREF(name);
+    Py_XDECREF(defaults);
+    return ok;
+}
+
+/* launch_bounds: a number of threads, or a tuple that begins with it. */
+static bool read_bounds(dispatcher *d) {
+    PyObject *bounds = PyDict_GetItemString(d->options, "launch_bounds");
+    if (!bounds || bounds == Py_None) return true;
+    if (PyTuple_Check(bounds) && PyTuple_GET_SIZE(bounds) > 0) bounds = PyTuple_GET_ITEM(bounds, 0);
+    if (!PyLong_Check(bounds) || !binding_to_int64(bounds, &d->most_threads) ||
+        d->most_threads < 1) {
+        PyErr_Format(PyExc_ValueError,
+                     "launch_bounds is a number of threads, or a tuple that begins with it, not %R",
+                     bounds);
+        return false;
+    }
+    return true;
+}
+
+/* Dispatcher(function, options) */
+static PyObject *dispatcher_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
+    PyObject *function, *options;
+    if (!PyArg_ParseTuple(args, "OO!:Dispatcher", &function, &PyDict_Type, &options)) return NULL;
+    dispatcher *d = (dispatcher *)type->tp_alloc(type, 0);
+    if (!d) return NULL;
+    d->function = Py_NewRef(function);
+    d->options = Py_NewRef(options);
+    d->device = flag_of(options, "device", false);
+    d->compile = (py_options){.bounds = flag_of(options, "boundscheck", true),
+                              .divisions = flag_of(options, "debug", false),
+                              .fast = flag_of(options, "fastmath", false),
+                              .contract = flag_of(options, "fma", true)};
+    if (!read_function(d) || !read_bounds(d) || !kernel_source_hold(function)) Py_CLEAR(d);
+    return (PyObject *)d;
+}
+
+static int dispatcher_traverse(PyObject *self, visitproc visit, void *arg) {
+    dispatcher *d = (dispatcher *)self;
+    Py_VISIT(d->function);
+    Py_VISIT(d->options);
+    Py_VISIT(d->declared);
+    Py_VISIT(d->results);
+    return kernel_entries_traverse(&d->entries, visit, arg);
+}
+
+static int dispatcher_clear(PyObject *self) {
+    dispatcher *d = (dispatcher *)self;
+    Py_CLEAR(d->function);
+    Py_CLEAR(d->options);
+    Py_CLEAR(d->declared);
+    Py_CLEAR(d->results);
+    kernel_entries_clear(&d->entries);
+    return 0;
+}
+
+static void dispatcher_dealloc(PyObject *self) {
+    dispatcher *d = (dispatcher *)self;
+    PyObject_GC_UnTrack(self);
+    dispatcher_clear(self);
+    heap_free(d->name);
+    Py_TYPE(self)->tp_free(self);
+}
+
+static bool compile_for(dispatcher *d, PyObject *signature) {
+    return d->device ||
+           (binding_start() && kernel_entries_declare(&d->entries, d->function, &d->compile,
+                                                      (const uint8_t *)PyBytes_AS_STRING(signature),
+                                                      (uint32_t)PyBytes_GET_SIZE(signature)));
+}
+
+/* _compile(signature bytes): compiles a kernel for it; device functions are compiled in kernels. */
+static PyObject *compile_signature(PyObject *self, PyObject *signature) {
+    if (!PyBytes_Check(signature)) return PyErr_Format(PyExc_TypeError, "a signature is bytes");
+    if (!compile_for((dispatcher *)self, signature)) return NULL;
+    Py_RETURN_NONE;
+}
+
+/* _declare(signature bytes, result's bytes or None): compiles a kernel for it; from now on only declared
+ * signatures are taken. */
+static PyObject *declare(PyObject *self, PyObject *args) {
+    dispatcher *d = (dispatcher *)self;
+    PyObject *signature, *result = Py_None;
+    if (!PyArg_ParseTuple(args, "S|O:_declare", &signature, &result)) return NULL;
+    if (result != Py_None && !PyBytes_Check(result)) {
+        PyErr_SetString(PyExc_TypeError, "a result's type is bytes");
+        return NULL;
+    }
+    if (!d->declared && !(d->declared = PyList_New(0))) return NULL;
+    if (!d->results && !(d->results = PyList_New(0))) return NULL;
+    if (!compile_for(d, signature)) return NULL;
+    if (PyList_Append(d->results, result) != 0 || PyList_Append(d->declared, signature) != 0)
+        return NULL;
+    Py_RETURN_NONE;
+}
+
+/* _signature_of(*args): the signature that a launch with these arguments has. */
+static PyObject *signature_of(PyObject *self, PyObject *const *args, Py_ssize_t n) {
+    dispatcher *d = (dispatcher *)self;
+    kernel_args k;
+    kernel_names names = {d->name, d->function};
+    if (!binding_start() || !kernel_args_walk(&k, &names, args, n)) return NULL;
+    kernel_args_release(&k);
+    return PyBytes_FromStringAndSize((const char *)k.signature, k.nsignature);
+}
+
+static bool append_compiled(PyObject *list, const kernel_typed *t, const uint32_t block[3]) {
+    PyObject *item =
+        Py_BuildValue("(y#(III)(nnn))", (char *)t->signature, (Py_ssize_t)t->nsignature, block[0],
+                      block[1], block[2], (Py_ssize_t)t->kernel->static_shared,
+                      (Py_ssize_t)t->kernel->local, (Py_ssize_t)t->constant_bytes);
+    bool done = item && PyList_Append(list, item) == 0;
+    Py_XDECREF(item);
+    return done;
+}
+
+/* _compiled(): (signature, block, bytes of static shared, local and constant memory) of each compiled
+ * kernel; the block of a declared signature is zeros. */
+static PyObject *compiled(PyObject *self, PyObject *unused) {
+    const kernel_entries *all = &((dispatcher *)self)->entries;
+    PyObject *list = PyList_New(0);
+    static const uint32_t none[3];
+    bool ok = list != NULL;
+    for (const kernel_typed *t = all->declared; ok && t; t = t->next)
+        ok = append_compiled(list, t, none);
+    for (uint32_t i = 0; ok && i < all->count; i++)
+        ok = append_compiled(list, all->slots[i].entry->typed, all->slots[i].entry->block);
+    if (!ok) Py_CLEAR(list);
+    return list;
+}
+
+/* _listing(signature, block, ir): the back end's code of the kernel for them, or the IR that the front end
+ * made. */
+static PyObject *listing(PyObject *self, PyObject *args) {
+    dispatcher *d = (dispatcher *)self;
+    const char *signature;
+    Py_ssize_t n;
+    uint32_t block[3];
+    int ir;
+    if (!PyArg_ParseTuple(args, "y#(III)p", &signature, &n, &block[0], &block[1], &block[2], &ir) ||
+        !binding_start())
+        return NULL;
+    kernel_entry *e = kernel_entries_get(&d->entries, d->function, &d->compile,
+                                         (const uint8_t *)signature, (uint32_t)n, block);
+    if (!e) return NULL;
+    strbuf text;
+    strbuf_init(&text);
+    if (!ir) runtime_print(array_runtime(), e->code, &text);
+    PyObject *out = PyUnicode_FromString(ir ? runtime_kernel_text(e->code) : strbuf_text(&text));
+    strbuf_deinit(&text);
+    kernel_entry_unref(e);
+    return out;
+}
+
+/* _forget(): drops what was compiled, so that globals are read anew. */
+static PyObject *forget(PyObject *self, PyObject *unused) {
+    kernel_entries_clear(&((dispatcher *)self)->entries);
+    Py_RETURN_NONE;
+}
+
+static PyObject *get_function(PyObject *self, void *unused) {
+    return Py_NewRef(((dispatcher *)self)->function);
+}
+static PyObject *get_options(PyObject *self, void *unused) {
+    return Py_NewRef(((dispatcher *)self)->options);
+}
+/* ((signature, result), ...) */
+static PyObject *get_declared(PyObject *self, void *unused) {
+    const dispatcher *d = (dispatcher *)self;
+    Py_ssize_t n = d->declared ? PyList_GET_SIZE(d->declared) : 0;
+    PyObject *all = PyTuple_New(n);
+    for (Py_ssize_t i = 0; all && i < n; i++) {
+        PyObject *pair =
+            PyTuple_Pack(2, PyList_GET_ITEM(d->declared, i), PyList_GET_ITEM(d->results, i));
+        if (pair)
+            PyTuple_SET_ITEM(all, i, pair);
+        else
+            Py_CLEAR(all);
+    }
+    return all;
+}
+static PyObject *get_device(PyObject *self, void *unused) {
+    return PyBool_FromLong(((dispatcher *)self)->device);
+}
+
+static PyMethodDef methods[] = {
+    {"_compile", compile_signature, METH_O, NULL},
+    {"_declare", declare, METH_VARARGS, NULL},
+    {"_signature_of", (PyCFunction)(void (*)(void))signature_of, METH_FASTCALL, NULL},
+    {"_compiled", compiled, METH_NOARGS, NULL},
+    {"_listing", listing, METH_VARARGS, NULL},
+    {"_forget", forget, METH_NOARGS, NULL},
+    {NULL},
+};
+static PyGetSetDef getset[] = {
+    {"py_func", get_function},
+    {"targetoptions", get_options},
+    {"_is_device", get_device},
+    {"_declared", get_declared},
+    {NULL},
+};
+static PyMappingMethods mapping = {.mp_subscript = subscript};
+
+static PyTypeObject dispatcher_type = {
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "simt._core.Dispatcher",
+    .tp_doc = "A kernel or device function made of a Python function.",
+    .tp_basicsize = sizeof(dispatcher),
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
+    .tp_new = dispatcher_new,
+    .tp_dealloc = dispatcher_dealloc,
+    .tp_traverse = dispatcher_traverse,
+    .tp_clear = dispatcher_clear,
+    .tp_methods = methods,
+    .tp_getset = getset,
+    .tp_as_mapping = &mapping,
+};
+
+/* hold_source(function): looks for the source of what stands in no file now; its text, or None. */
+static PyObject *hold_source(PyObject *module, PyObject *function) {
+    if (!PyFunction_Check(function)) Py_RETURN_NONE;
+    if (!kernel_source_hold(function)) return NULL;
+    PyObject *text = kernel_text_remembered((PyCodeObject *)PyFunction_GET_CODE(function));
+    if (text || PyErr_Occurred()) return text;
+    Py_RETURN_NONE;
+}
+
+/* remember_source(text): where functions that stand in no file may be found. */
+static PyObject *remember_source(PyObject *module, PyObject *text) {
+    if (!PyUnicode_Check(text)) return PyErr_Format(PyExc_TypeError, "a source is a str");
+    kernel_text_remember(text);
+    Py_RETURN_NONE;
+}
+
+/* signature_of(*args), without a kernel: numba.typeof. */
+static PyObject *signature_of_objects(PyObject *module, PyObject *const *args, Py_ssize_t n) {
+    kernel_args k;
+    kernel_names names = {"?", Py_None};
+    if (!binding_start() || !kernel_args_walk(&k, &names, args, n)) return NULL;
+    kernel_args_release(&k);
+    return PyBytes_FromStringAndSize((const char *)k.signature, k.nsignature);
+}
+
+static PyMethodDef functions[] = {
+    {"hold_source", hold_source, METH_O, NULL},
+    {"remember_source", remember_source, METH_O, NULL},
+    {"signature_of", (PyCFunction)(void (*)(void))signature_of_objects, METH_FASTCALL, NULL},
+    {"kernel_warnings", kernel_warnings, METH_O, NULL},
+    {NULL},
+};
+
+bool binding_add_kernels(PyObject *module) {
+    return PyModule_AddFunctions(module, functions) == 0 && PyType_Ready(&configured_type) == 0 &&
+           PyType_Ready(&dispatcher_type) == 0 &&
+           PyModule_AddObjectRef(module, "Dispatcher", (PyObject *)&dispatcher_type) == 0;
+}

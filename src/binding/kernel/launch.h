@@ -1,0 +1,62 @@
+/* A launch on its way: what kernel/args.c, kernel/fault.c and kernel/launch.c share. */
+#ifndef SIMT_BINDING_KERNEL_LAUNCH_H
+#define SIMT_BINDING_KERNEL_LAUNCH_H
+
+#include "binding/kernel/kernel.h"
+
+enum { MAX_SIGNATURE_BYTES = 2048, MAX_SLOTS = 640, MAX_LAUNCH_ARRAYS = 64 };
+
+/* An array among the arguments (possibly inside a tuple). */
+typedef struct launch_array {
+    enum { ARG_DEVICE, ARG_FACE, ARG_HOST } kind;
+    int argument;       /* number of the argument */
+    uint32_t slot;      /* its address; sizes and strides follow */
+    uint32_t signature; /* where its 'A' stands */
+    int64_t itemsize;
+    device_array *owned; /* DEVICE: what holds the memory when the argument itself does not */
+    array *a;            /* FACE: borrowed from the argument */
+    storage *store;      /* DEVICE, FACE: its version grows with a write */
+    Py_buffer view; /* HOST: held until the launch is over (its shape and strides: not valid) */
+    void *copy;     /* HOST: dense memory that stands in for it; NULL: used as it is */
+    int64_t strides[PY_MAX_NDIM]; /* of the memory that `copy` stands for */
+} launch_array;
+
+typedef struct kernel_args {
+    uint32_t nsignature, nslots, narrays;
+    bool faces; /* there are arrays of other faces: what waits must be computed first */
+    uint8_t signature[MAX_SIGNATURE_BYTES];
+    uint64_t slots[MAX_SLOTS];
+    launch_array arrays[MAX_LAUNCH_ARRAYS];
+} kernel_args;
+
+/* Who is launched, for errors. */
+typedef struct kernel_names {
+    const char *kernel;
+    PyObject *function; /* for the parameters' names */
+} kernel_names;
+
+/* Fills everything but memory (slots of addresses). Failure: an exception is set, nothing is held. */
+bool kernel_args_walk(kernel_args *k, const kernel_names *names, PyObject *const *args,
+                      Py_ssize_t n);
+/* The arguments for a declared signature: numbers are converted. -1: they do not fit (no exception), else
+ * what the conversions cost (py_scalar_cost). alone: it is the only declared one. With `convert` false only
+ * asks. */
+int64_t kernel_args_match(kernel_args *k, const uint8_t *signature, uint32_t bytes, bool alone,
+                          bool convert);
+/* Addresses: evaluates other faces' arrays, copies host arrays that cannot be used directly. writes: per
+ * argument. */
+bool kernel_args_prepare(kernel_args *k, const kernel_names *names, const bool *writes);
+/* After the launch: copies back, marks what was written. */
+void kernel_args_finish(kernel_args *k, const bool *writes);
+void kernel_args_release(kernel_args *k);
+/* "argument 2 ('x')" */
+void kernel_argument_text(const kernel_names *names, int argument, char *text, size_t size);
+
+/* Raises the exception of a fault in c, which was compiled from k. */
+void kernel_raise_fault(const py_kernel *k, const code *c, const kernel_names *names,
+                        const code_fault *fault, const int64_t grid[3], const uint32_t block[3],
+                        const kernel_args *args);
+/* Writes the records of a print buffer to sys.stdout, by block and thread. */
+bool kernel_flush_prints(const py_kernel *k, const void *buffer);
+
+#endif

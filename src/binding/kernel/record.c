@@ -1,0 +1,68 @@
+/* Structured dtypes: their descriptions for signatures (frontend.h), made once per dtype and kept. */
+#include "base/heap.h"
+#include "binding/kernel/kernel.h"
+
+#include <string.h>
+
+static bool is_structured(PyObject *dtype) {
+    if (strncmp(Py_TYPE(dtype)->tp_name, "numpy.dtype", 11) != 0) return false;
+    PyObject *names = PyObject_GetAttrString(dtype, "names");
+    bool is = names && names != Py_None;
+    binding_forgive();
+    Py_XDECREF(names);
+    return is;
+}
+
+static kernel_record *new_record(PyObject *dtype) {
+    PyObject *module = PyImport_ImportModule("simt.numba.core.types");
+    PyObject *text = module ? PyObject_CallMethod(module, "record_text", "O", dtype) : NULL;
+    PyObject *size = text ? PyObject_GetAttrString(dtype, "itemsize") : NULL;
+    kernel_record *r = size ? heap_alloc(sizeof *r) : NULL;
+    if (size && !r) PyErr_NoMemory();
+    if (r) *r = (kernel_record){Py_NewRef(dtype), Py_NewRef(text), PyLong_AsLongLong(size)};
+    Py_XDECREF(module);
+    Py_XDECREF(text);
+    Py_XDECREF(size);
+    return r;
+}
+
+/* Whether it was made with align=True: dtypes of the same fields are equal without regard to that. */
+static bool is_aligned(PyObject *dtype) {
+    PyObject *flag = PyObject_GetAttrString(dtype, "isalignedstruct");
+    bool is = flag == Py_True;
+    binding_forgive();
+    Py_XDECREF(flag);
+    return is;
+}
+
+static const kernel_record *record_of(PyObject *dtype) {
+    static PyObject *all[2]; /* of packed and of aligned ones: dtype -> capsule; they are few */
+    PyObject **at = &all[is_aligned(dtype)];
+    if (!*at && !(*at = PyDict_New())) return NULL;
+    PyObject *known = *at;
+    PyObject *capsule = PyDict_GetItemWithError(known, dtype);
+    if (capsule) return PyCapsule_GetPointer(capsule, NULL);
+    kernel_record *r = PyErr_Occurred() ? NULL : new_record(dtype);
+    capsule = r ? PyCapsule_New(r, NULL, NULL) : NULL;
+    bool kept = capsule && PyDict_SetItem(known, dtype, capsule) == 0;
+    Py_XDECREF(capsule);
+    if (kept || !r) return r;
+    Py_DECREF(r->dtype);
+    Py_DECREF(r->text);
+    heap_free(r);
+    return NULL;
+}
+
+const kernel_record *kernel_record_of_object(PyObject *o) {
+    PyObject *dtype = NULL;
+    if (strncmp(Py_TYPE(o)->tp_name, "numpy.dtype", 11) == 0) {
+        dtype = Py_NewRef(o);
+    } else {
+        bool value = PyObject_CheckBuffer(o) || kernel_is_device_array(o);
+        dtype = PyObject_GetAttrString(o, value ? "dtype" : "_simt_record");
+    }
+    binding_forgive();
+    const kernel_record *r = dtype && is_structured(dtype) ? record_of(dtype) : NULL;
+    Py_XDECREF(dtype);
+    return r;
+}

@@ -1,0 +1,691 @@
+/* Elementwise functions, in place too; comparison, selection. */
+#include <math.h>
+#include <string.h>
+
+#include "binding/tensor/tensor.h"
+
+static bool is_integral(const tensor_operand *v) {
+    return v->t ? !dtype_is_float(v->t->a->dt) : v->s.kind != 'F';
+}
+
+/* Integer division by zero is an error where the divisor is known: numbers, tensors in memory. */
+static simt_status check_divisor(const tensor_operand in[2]) {
+    if (!is_integral(&in[0]) || !is_integral(&in[1])) return SIMT_OK;
+    bool zero = !in[1].t && in[1].s.i == 0;
+    if (in[1].t) {
+        array *a = in[1].t->a;
+        SIMT_TRY(array_evaluate(a));
+        if (array_is_contiguous(a) && a->size) {
+            const char *p = array_data(a);
+            size_t bytes = dtype_bytes(a->dt);
+            for (int64_t i = 0; i < a->size && !zero; i++) {
+                scalar s = scalar_load(a->dt, p + (size_t)i * bytes);
+                zero = s.i == 0;
+            }
+        }
+    }
+    return zero ? status_fail(SIMT_ERR_RUNTIME, "ZeroDivisionError") : SIMT_OK;
+}
+
+simt_status tensor_binary(array_op op, const tensor_operand in[2], tensor **out) {
+    if (op == OP_POWER) return grad_power(in, out);
+    if (op == OP_FLOOR_DIVIDE || op == OP_REMAINDER || op == OP_FMOD) SIMT_TRY(check_divisor(in));
+    return grad_elementwise(op, in, 2, NULL, out);
+}
+
+/* ---- one operand ---- */
+
+/* clang-format off */
+#define UNARY_OPS(X)                                                                          \
+    X(abs, ABSOLUTE)                                                                          \
+    X(absolute, ABSOLUTE)                                                                     \
+    X(neg, NEGATIVE)                                                                          \
+    X(negative, NEGATIVE)                                                                     \
+    X(positive, POSITIVE)                                                                     \
+    X(sign, SIGN)                                                                             \
+    X(exp, EXP)                                                                               \
+    X(exp2, EXP2) X(expm1, EXPM1) X(log, LOG) X(log2, LOG2) X(log10, LOG10) X(log1p, LOG1P)   \
+        X(sqrt, SQRT) X(rsqrt, RSQRT) X(square, SQUARE) X(reciprocal, RECIPROCAL) X(sin, SIN) \
+            X(cos, COS) X(tan, TAN) X(tanh, TANH) X(erf, ERF) X(floor, FLOOR) X(ceil, CEIL)   \
+                X(trunc, TRUNC) X(fix, TRUNC) X(sigmoid, SIGMOID) X(relu, RELU)      \
+                    X(asin, ARCSIN) X(arcsin, ARCSIN) X(acos, ARCCOS) X(arccos, ARCCOS)        \
+                        X(atan, ARCTAN) X(arctan, ARCTAN) X(sinh, SINH) X(cosh, COSH)          \
+                            X(asinh, ARCSINH) X(arcsinh, ARCSINH) X(acosh, ARCCOSH)            \
+                                X(arccosh, ARCCOSH) X(atanh, ARCTANH) X(arctanh, ARCTANH)      \
+                                    X(erfc, ERFC) X(erfinv, ERFINV) X(lgamma, LGAMMA) X(digamma, DIGAMMA)        \
+                                        X(sinc, SINC)
+#define TEST_OPS(X) \
+    X(isnan, ISNAN) \
+    X(isinf, ISINF) X(isfinite, ISFINITE) X(signbit, SIGNBIT) X(logical_not, LOGICAL_NOT)
+/* clang-format on */
+
+static PyObject *unary(array_op op, PyObject *o, const char *name) {
+    tensor *t = tensor_arg(o, name, "input", 1), *out = NULL;
+    return t ? tensor_result(IN_SECTION(grad_unary(op, t, &out)), out) : NULL;
+}
+static PyObject *unary_inplace(array_op op, PyObject *o) {
+    tensor_operand in[1] = {{tensor_of(o)}};
+    return tensor_same(IN_SECTION(grad_elementwise_inplace(op, in, 1, NULL)), o);
+}
+
+#define X(name, op)                                                                              \
+    static PyObject *method_##name(PyObject *self, PyObject *unused) {                           \
+        return unary(OP_##op, self, #name);                                                      \
+    }                                                                                            \
+    static PyObject *function_##name(PyObject *module, PyObject *const *args, Py_ssize_t n,      \
+                                     PyObject *kw) {                                             \
+        PyObject *v[TENSOR_MAX_ARGS] = {NULL};                                                   \
+        static const char *const names[] = {"input", NULL};                                      \
+        static const tensor_signature signature = {#name, 1, 1, names};                          \
+        return tensor_parse(&signature, 0, args, n, kw, v) ? unary(OP_##op, v[0], #name) : NULL; \
+    }
+UNARY_OPS(X)
+TEST_OPS(X)
+#undef X
+#define X(name, op)                                                                     \
+    static PyObject *method_##name##_(PyObject *self, PyObject *unused) {               \
+        return unary_inplace(OP_##op, self);                                            \
+    }                                                                                   \
+    static PyObject *function_##name##_(PyObject *module, PyObject *o) {                \
+        return tensor_arg(o, #name "_", "input", 1) ? unary_inplace(OP_##op, o) : NULL; \
+    }
+UNARY_OPS(X)
+#undef X
+
+static PyObject *op_round(PyObject **v) {
+    SELF(v, "round");
+    int64_t decimals;
+    if (!tensor_int_arg(v[1], 0, &decimals)) return NULL;
+    tensor *out = NULL;
+    if (decimals == 0) return tensor_result(grad_unary(OP_RINT, self, &out), out);
+    double scale = pow(10, (double)(decimals < 0 ? -decimals : decimals));
+    array_op there = decimals < 0 ? OP_DIVIDE : OP_MULTIPLY,
+             back = decimals < 0 ? OP_MULTIPLY : OP_DIVIDE;
+    tensor *wide = NULL, *round = NULL;
+    simt_status s = grad_binary_scalar(there, self, scale, &wide);
+    if (s == SIMT_OK) s = grad_unary(OP_RINT, wide, &round);
+    if (s == SIMT_OK) s = grad_binary_scalar(back, round, scale, &out);
+    tensor_unref(wide);
+    tensor_unref(round);
+    return tensor_result(s, out);
+}
+TENSOR_OP(round, op_round, 1, 1, "input", "decimals")
+static PyObject *method_round_(PyObject *self, PyObject *unused) {
+    return unary_inplace(OP_RINT, self);
+}
+
+/* polygamma(n, input): the derivatives of digamma up to the first */
+static PyObject *polygamma(PyObject *order, PyObject *input) {
+    int64_t n;
+    if (!tensor_int_arg(order, 0, &n)) return NULL;
+    if (n < 0 || n > 1) {
+        PyErr_Format(n < 0 ? PyExc_RuntimeError : PyExc_NotImplementedError,
+                     n < 0 ? "polygamma(n, x) does not support negative n."
+                           : "polygamma(n, x) with n > 1 is not in simt yet");
+        return NULL;
+    }
+    return unary(n == 0 ? OP_DIGAMMA : OP_TRIGAMMA, input, "polygamma");
+}
+static PyObject *op_polygamma(PyObject **v) { return polygamma(v[1], v[0]); }
+TENSOR_SIGNATURE(polygamma, 2, 2, "input", "n")
+TENSOR_METHOD(polygamma, op_polygamma)
+static PyObject *function_polygamma(PyObject *module, PyObject *const *args, Py_ssize_t n,
+                                    PyObject *kw) {
+    PyObject *v[TENSOR_MAX_ARGS] = {NULL};
+    static const char *const names[] = {"n", "input", NULL};
+    static const tensor_signature signature = {"polygamma", 2, 2, names};
+    return tensor_parse(&signature, 0, args, n, kw, v) ? polygamma(v[0], v[1]) : NULL;
+}
+
+static PyObject *op_bitwise_not(PyObject **v) {
+    SELF(v, "bitwise_not");
+    if (dtype_is_float(self->a->dt)) {
+        PyErr_SetString(
+            PyExc_TypeError,
+            "~ (operator.invert) is only implemented on integer and Boolean-type tensors");
+        return NULL;
+    }
+    tensor *out = NULL;
+    return tensor_result(grad_unary(OP_INVERT, self, &out), out);
+}
+TENSOR_OP(bitwise_not, op_bitwise_not, 1, 1, "input")
+
+static PyObject *op_silu(PyObject **v) {
+    SELF(v, "silu");
+    tensor *gate = NULL, *out = NULL;
+    simt_status s = grad_unary(OP_SIGMOID, self, &gate);
+    if (s == SIMT_OK) s = grad_binary(OP_MULTIPLY, self, gate, &out);
+    tensor_unref(gate);
+    return tensor_result(s, out);
+}
+TENSOR_SIGNATURE(silu, 1, 1, "input")
+TENSOR_FUNCTION(silu, op_silu)
+
+static PyObject *op_softplus(PyObject **v) {
+    SELF(v, "softplus");
+    tensor *out = NULL;
+    return tensor_result(grad_unary(OP_SOFTPLUS, self, &out), out);
+}
+TENSOR_SIGNATURE(softplus, 1, 1, "input")
+TENSOR_FUNCTION(softplus, op_softplus)
+
+static PyObject *op_gelu(PyObject **v) {
+    SELF(v, "gelu");
+    tensor *out = NULL;
+    return tensor_result(grad_unary(OP_GELU, self, &out), out);
+}
+TENSOR_SIGNATURE(gelu, 1, 1, "input")
+TENSOR_FUNCTION(gelu, op_gelu)
+
+/* x where x > 0, else x * slope */
+static PyObject *op_leaky_relu(PyObject **v) {
+    SELF(v, "leaky_relu");
+    double slope;
+    if (!tensor_double_arg(v[1], 0.01, "negative_slope", &slope)) return NULL;
+    tensor *low = NULL, *positive = NULL, *out = NULL;
+    simt_status s = grad_binary_scalar(OP_MULTIPLY, self, slope, &low);
+    if (s == SIMT_OK) s = grad_binary_scalar(OP_GREATER, self, 0, &positive);
+    tensor_operand in[3] = {{positive}, {self}, {low}};
+    if (s == SIMT_OK) s = grad_elementwise(OP_WHERE, in, 3, NULL, &out);
+    tensor_unref(low);
+    tensor_unref(positive);
+    return tensor_result(s, out);
+}
+TENSOR_SIGNATURE(leaky_relu, 1, 2, "input", "negative_slope")
+TENSOR_FUNCTION(leaky_relu, op_leaky_relu)
+
+/* ---- two operands ---- */
+
+static PyObject *binary(array_op op, PyObject *x, PyObject *y, const char *name) {
+    tensor_value a, b;
+    tensor *out = NULL;
+    if (!tensor_need_operand(x, name, &a)) return NULL;
+    if (!tensor_need_operand(y, name, &b)) {
+        tensor_operand_done(&a);
+        return NULL;
+    }
+    tensor_operand in[2] = {a.v, b.v};
+    simt_status s = tensor_binary(op, in, &out);
+    tensor_operand_done(&a);
+    tensor_operand_done(&b);
+    return tensor_result(s, out);
+}
+
+static PyObject *binary_inplace(array_op op, PyObject *x, PyObject *y, const char *name) {
+    tensor_value b;
+    if (!tensor_need_operand(y, name, &b)) return NULL;
+    tensor_operand in[2] = {{tensor_of(x)}, b.v};
+    simt_status s = SIMT_OK;
+    if (op == OP_FLOOR_DIVIDE || op == OP_REMAINDER || op == OP_FMOD) s = check_divisor(in);
+    if (s == SIMT_OK) s = grad_elementwise_inplace(op, in, 2, NULL);
+    tensor_operand_done(&b);
+    return tensor_same(s, x);
+}
+
+/* clang-format off */
+#define BINARY_OPS(X)                                                                         \
+    X(true_divide, DIVIDE)                                                                    \
+    X(floor_divide, FLOOR_DIVIDE)                                                             \
+    X(remainder, REMAINDER)                                                                   \
+    X(fmod, FMOD)                                                                             \
+    X(pow, POWER)                                                                             \
+    X(mul, MULTIPLY)                                                                          \
+    X(multiply, MULTIPLY)                                                                     \
+    X(maximum, MAXIMUM)                                                                       \
+    X(minimum, MINIMUM) X(fmax, FMAX) X(fmin, FMIN) X(eq, EQUAL) X(ne, NOT_EQUAL) X(lt, LESS) \
+        X(le, LESS_EQUAL) X(gt, GREATER) X(ge, GREATER_EQUAL) X(not_equal, NOT_EQUAL)         \
+            X(less, LESS) X(less_equal, LESS_EQUAL) X(greater, GREATER)                       \
+                X(greater_equal, GREATER_EQUAL) X(logical_and, LOGICAL_AND)                   \
+                    X(logical_or, LOGICAL_OR) X(logical_xor, LOGICAL_XOR)                     \
+                        X(bitwise_and, BITWISE_AND) X(bitwise_or, BITWISE_OR)                 \
+                            X(bitwise_xor, BITWISE_XOR) X(bitwise_left_shift, LEFT_SHIFT)     \
+                                X(bitwise_right_shift, RIGHT_SHIFT) X(copysign, COPYSIGN) \
+                                    X(atan2, ARCTAN2) X(arctan2, ARCTAN2) X(hypot, HYPOT)     \
+                                        X(nextafter, NEXTAFTER)
+/* clang-format on */
+
+#define X(name, op)                                                                         \
+    static PyObject *op_##name(PyObject **v) { return binary(OP_##op, v[0], v[1], #name); } \
+    static PyObject *op_##name##_(PyObject **v) {                                           \
+        return binary_inplace(OP_##op, v[0], v[1], #name "_");                              \
+    }                                                                                       \
+    TENSOR_OP(name, op_##name, 2, 2, "input", "other")                                      \
+    TENSOR_SIGNATURE(name##_, 2, 2, "input", "other")                                       \
+    TENSOR_METHOD(name##_, op_##name##_)
+BINARY_OPS(X)
+#undef X
+
+/* PyTorch has these not in place */
+static PyObject *op_logaddexp(PyObject **v) {
+    return binary(OP_LOGADDEXP, v[0], v[1], "logaddexp");
+}
+static PyObject *op_logaddexp2(PyObject **v) {
+    return binary(OP_LOGADDEXP2, v[0], v[1], "logaddexp2");
+}
+TENSOR_OP(logaddexp, op_logaddexp, 2, 2, "input", "other")
+TENSOR_OP(logaddexp2, op_logaddexp2, 2, 2, "input", "other")
+
+/* add and subtract know alpha */
+static PyObject *add_alpha(PyObject **v, double sign, bool inplace, const char *name) {
+    array_op op = sign > 0 ? OP_ADD : OP_SUBTRACT;
+    double alpha;
+    if (!tensor_double_arg(v[2], 1, "alpha", &alpha)) return NULL;
+    if (v[2] && PyFloat_Check(v[2]) && tensor_check(v[0]) && tensor_check(v[1]) &&
+        !dtype_is_float(tensor_of(v[0])->a->dt) && !dtype_is_float(tensor_of(v[1])->a->dt))
+        return PyErr_Format(PyExc_RuntimeError,
+                            "For integral input tensors, argument alpha must not be a floating "
+                            "point number.");
+    if (alpha == 1)
+        return inplace ? binary_inplace(op, v[0], v[1], name) : binary(op, v[0], v[1], name);
+    PyObject *scaled = binary(OP_MULTIPLY, v[1], v[2], name);
+    if (!scaled) return NULL;
+    PyObject *r = inplace ? binary_inplace(op, v[0], scaled, name) : binary(op, v[0], scaled, name);
+    Py_DECREF(scaled);
+    return r;
+}
+static PyObject *op_add(PyObject **v) { return add_alpha(v, 1, false, "add"); }
+static PyObject *op_add_(PyObject **v) { return add_alpha(v, 1, true, "add_"); }
+static PyObject *op_sub(PyObject **v) { return add_alpha(v, -1, false, "sub"); }
+static PyObject *op_sub_(PyObject **v) { return add_alpha(v, -1, true, "sub_"); }
+TENSOR_OP(add, op_add, 2, 2, "input", "other", "alpha")
+TENSOR_OP(sub, op_sub, 2, 2, "input", "other", "alpha")
+TENSOR_OP(subtract, op_sub, 2, 2, "input", "other", "alpha")
+TENSOR_SIGNATURE(add_, 2, 2, "input", "other", "alpha")
+TENSOR_METHOD(add_, op_add_)
+TENSOR_SIGNATURE(sub_, 2, 2, "input", "other", "alpha")
+TENSOR_METHOD(sub_, op_sub_)
+
+static PyObject *divide(PyObject **v, bool inplace) {
+    if (!v[2] || v[2] == Py_None)
+        return inplace ? binary_inplace(OP_DIVIDE, v[0], v[1], "div_")
+                       : binary(OP_DIVIDE, v[0], v[1], "div");
+    const char *mode = PyUnicode_AsUTF8(v[2]);
+    if (!mode) return NULL;
+    if (strcmp(mode, "floor") == 0)
+        return inplace ? binary_inplace(OP_FLOOR_DIVIDE, v[0], v[1], "div_")
+                       : binary(OP_FLOOR_DIVIDE, v[0], v[1], "div");
+    if (strcmp(mode, "trunc") != 0 || inplace) {
+        PyErr_Format(
+            PyExc_RuntimeError,
+            "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '%s'",
+            mode);
+        return NULL;
+    }
+    /* truncation: (a - fmod(a, b)) / b, exact for integers too */
+    PyObject *rest = binary(OP_FMOD, v[0], v[1], "div"), *whole = NULL, *r = NULL;
+    if (rest) whole = binary(OP_SUBTRACT, v[0], rest, "div");
+    if (whole) r = binary(OP_FLOOR_DIVIDE, whole, v[1], "div");
+    Py_XDECREF(rest);
+    Py_XDECREF(whole);
+    return r;
+}
+static PyObject *op_div(PyObject **v) { return divide(v, false); }
+static PyObject *op_div_(PyObject **v) { return divide(v, true); }
+TENSOR_OP(div, op_div, 2, 2, "input", "other", "rounding_mode")
+TENSOR_OP(divide, op_div, 2, 2, "input", "other", "rounding_mode")
+TENSOR_SIGNATURE(div_, 2, 2, "input", "other", "rounding_mode")
+TENSOR_METHOD(div_, op_div_)
+
+/* ---- clamp, where, masked_fill ---- */
+
+/* Bounds that are numbers pass no gradient where they are met; tensors share it, as maximum does. */
+static simt_status clamp_between(tensor *self, const tensor_operand *low,
+                                 const tensor_operand *high, bool inplace, tensor **out) {
+    bool tensors = (low && low->t) || (high && high->t);
+    if (low && high && !tensors) {
+        tensor_operand in[3] = {{self}, *low, *high};
+        return inplace ? grad_elementwise_inplace(OP_CLIP, in, 3, NULL)
+                       : grad_elementwise(OP_CLIP, in, 3, NULL, out);
+    }
+    tensor *at = self;
+    simt_status s = SIMT_OK;
+    for (int i = 0; i < 2 && s == SIMT_OK; i++) {
+        const tensor_operand *bound = i ? high : low;
+        if (!bound) continue;
+        array_op op = i         ? (tensors ? OP_MINIMUM : OP_CLIP_HIGH)
+                      : tensors ? OP_MAXIMUM
+                                : OP_CLIP_LOW;
+        tensor_operand in[2] = {{at}, *bound};
+        tensor *next = at;
+        s = inplace ? grad_elementwise_inplace(op, in, 2, NULL)
+                    : grad_elementwise(op, in, 2, NULL, &next);
+        if (at != self && next != at) tensor_unref(at);
+        at = next;
+    }
+    if (!inplace) *out = at;
+    return s;
+}
+
+static PyObject *clamp(PyObject **v, bool inplace) {
+    SELF(v, "clamp");
+    bool low = v[1] && v[1] != Py_None, high = v[2] && v[2] != Py_None;
+    if (!low && !high) {
+        PyErr_SetString(PyExc_RuntimeError,
+                        "torch.clamp: At least one of 'min' or 'max' must not be None");
+        return NULL;
+    }
+    tensor_value a = {0}, b = {0};
+    if (low && !tensor_need_operand(v[1], "clamp", &a)) return NULL;
+    if (high && !tensor_need_operand(v[2], "clamp", &b)) {
+        tensor_operand_done(&a);
+        return NULL;
+    }
+    tensor *out = NULL;
+    simt_status s = clamp_between(self, low ? &a.v : NULL, high ? &b.v : NULL, inplace, &out);
+    tensor_operand_done(&a);
+    tensor_operand_done(&b);
+    return inplace ? tensor_same(s, v[0]) : tensor_result(s, out);
+}
+static PyObject *op_clamp(PyObject **v) { return clamp(v, false); }
+static PyObject *op_clamp_(PyObject **v) { return clamp(v, true); }
+static PyObject *op_clamp_min(PyObject **v) {
+    return clamp((PyObject *[3]){v[0], v[1], NULL}, false);
+}
+static PyObject *op_clamp_max(PyObject **v) {
+    return clamp((PyObject *[3]){v[0], NULL, v[1]}, false);
+}
+TENSOR_OP(clamp, op_clamp, 1, 3, "input", "min", "max")
+TENSOR_OP(clip, op_clamp, 1, 3, "input", "min", "max")
+TENSOR_OP(clamp_min, op_clamp_min, 2, 2, "input", "min")
+TENSOR_OP(clamp_max, op_clamp_max, 2, 2, "input", "max")
+TENSOR_SIGNATURE(clamp_, 1, 3, "input", "min", "max")
+TENSOR_METHOD(clamp_, op_clamp_)
+TENSOR_SIGNATURE(clip_, 1, 3, "input", "min", "max")
+TENSOR_METHOD(clip_, op_clamp_)
+
+static PyObject *where(PyObject *condition, PyObject *x, PyObject *y) {
+    tensor *c = tensor_arg(condition, "where", "condition", 1);
+    tensor_value a, b;
+    if (!c || !tensor_need_operand(x, "where", &a)) return NULL;
+    if (!tensor_need_operand(y, "where", &b)) {
+        tensor_operand_done(&a);
+        return NULL;
+    }
+    tensor_operand in[3] = {{c}, a.v, b.v};
+    tensor *out = NULL;
+    simt_status s = SIMT_OK;
+    if (c->a->dt != DT_BOOL && c->a->dt != DT_U8)
+        s = status_fail(
+            SIMT_ERR_RUNTIME,
+            "where expected condition to be a boolean tensor, but got a tensor with dtype %s",
+            dtype_torch_name(c->a->dt));
+    else
+        s = grad_elementwise(OP_WHERE, in, 3, NULL, &out);
+    tensor_operand_done(&a);
+    tensor_operand_done(&b);
+    return tensor_result(s, out);
+}
+static PyObject *op_where(PyObject **v) { /* condition, input, other */
+    if (v[1] && v[2]) return where(v[0], v[1], v[2]);
+    PyObject *name = PyUnicode_FromString("nonzero");
+    PyObject *method = name ? PyObject_GetAttr(v[0], name) : NULL;
+    PyObject *kwargs = method ? Py_BuildValue("{sO}", "as_tuple", Py_True) : NULL,
+             *args = PyTuple_New(0);
+    PyObject *r = kwargs && args ? PyObject_Call(method, args, kwargs) : NULL;
+    Py_XDECREF(name);
+    Py_XDECREF(method);
+    Py_XDECREF(kwargs);
+    Py_XDECREF(args);
+    return r;
+}
+TENSOR_SIGNATURE(where, 1, 3, "condition", "input", "other")
+TENSOR_FUNCTION(where, op_where) static PyObject *op_where_method(PyObject **v) {
+    return where(v[1], v[0], v[2]);
+}
+TENSOR_SIGNATURE(where_method, 3, 3, "input", "condition", "other")
+TENSOR_METHOD(where_method, op_where_method)
+
+static PyObject *op_masked_fill(PyObject **v) {
+    SELF(v, "masked_fill");
+    tensor *mask = tensor_arg(v[1], "masked_fill", "mask", 2);
+    tensor_value value;
+    if (!mask || !tensor_need_operand(v[2], "masked_fill", &value)) return NULL;
+    tensor *number = NULL, *out = NULL;
+    simt_status s = SIMT_OK;
+    if (value.v.t && value.v.t->a->ndim)
+        s = status_fail(SIMT_ERR_RUNTIME,
+                        "masked_fill_ only supports a 0-dimensional value tensor, but got tensor "
+                        "with %d dimension(s).",
+                        value.v.t->a->ndim);
+    else if (value.v.t)
+        s = grad_cast(value.v.t, self->a->dt, &number); /* the tensor's type stays */
+    else if (value.v.s.kind == 'F' && !dtype_is_float(self->a->dt))
+        s = status_fail(SIMT_ERR_RUNTIME, "value cannot be converted to type %s without overflow",
+                        dtype_table[self->a->dt].name);
+    tensor_operand in[3] = {{mask}, number ? (tensor_operand){number} : value.v, {self}};
+    if (s == SIMT_OK) s = grad_elementwise(OP_WHERE, in, 3, NULL, &out);
+    tensor_unref(number);
+    tensor_operand_done(&value);
+    return tensor_result(s, out);
+}
+static PyObject *op_masked_fill_(PyObject **v) {
+    PyObject *filled = op_masked_fill(v);
+    if (!filled) return NULL;
+    tensor_operand value = {tensor_of(filled)};
+    simt_status s = grad_copy_into(tensor_of(v[0]), &value);
+    Py_DECREF(filled);
+    return tensor_same(s, v[0]);
+}
+TENSOR_OP(masked_fill, op_masked_fill, 3, 3, "input", "mask", "value")
+TENSOR_SIGNATURE(masked_fill_, 3, 3, "input", "mask", "value")
+TENSOR_METHOD(masked_fill_, op_masked_fill_)
+
+/* ---- fused forms ---- */
+
+static PyObject *fused(array_op op, PyObject **v, PyObject *factor, bool inplace,
+                       const char *name) {
+    SELF(v, name);
+    double s0;
+    if (!tensor_double_arg(factor, 1, "value", &s0)) return NULL;
+    tensor *b = tensor_arg(v[1], name, "tensor1", 2);
+    tensor *c = b && op != OP_LERP ? tensor_arg(v[2], name, "tensor2", 3) : NULL;
+    if (!b || (op != OP_LERP && !c)) return NULL;
+    if (op == OP_ADDCMUL && s0 != floor(s0) && !dtype_is_float(self->a->dt) &&
+        !dtype_is_float(b->a->dt) && !dtype_is_float(c->a->dt))
+        return PyErr_Format(PyExc_RuntimeError,
+                            "For integral input tensors, argument value must not be a floating "
+                            "point number.");
+    tensor_operand in[3] = {{self}, {b}, {c}};
+    grad_options o = {.scalars = &s0, .nscalars = 1};
+    tensor *out = NULL;
+    int n = op == OP_LERP ? 2 : 3;
+    if (inplace) return tensor_same(grad_elementwise_inplace(op, in, n, &o), v[0]);
+    return tensor_result(grad_elementwise(op, in, n, &o, &out), out);
+}
+static PyObject *op_addcmul(PyObject **v) { return fused(OP_ADDCMUL, v, v[3], false, "addcmul"); }
+static PyObject *op_addcmul_(PyObject **v) { return fused(OP_ADDCMUL, v, v[3], true, "addcmul_"); }
+static PyObject *op_addcdiv(PyObject **v) { return fused(OP_ADDCDIV, v, v[3], false, "addcdiv"); }
+static PyObject *op_addcdiv_(PyObject **v) { return fused(OP_ADDCDIV, v, v[3], true, "addcdiv_"); }
+static PyObject *lerp(PyObject **v, bool inplace) {
+    if (!tensor_check(v[2])) return fused(OP_LERP, v, v[2], inplace, "lerp");
+    PyObject *span = binary(OP_SUBTRACT, v[1], v[0], "lerp");
+    PyObject *part = span ? binary(OP_MULTIPLY, span, v[2], "lerp") : NULL;
+    PyObject *r = !part     ? NULL
+                  : inplace ? binary_inplace(OP_ADD, v[0], part, "lerp_")
+                            : binary(OP_ADD, v[0], part, "lerp");
+    Py_XDECREF(span);
+    Py_XDECREF(part);
+    return r;
+}
+static PyObject *op_lerp(PyObject **v) { return lerp(v, false); }
+static PyObject *op_lerp_(PyObject **v) { return lerp(v, true); }
+TENSOR_OP(addcmul, op_addcmul, 3, 3, "input", "tensor1", "tensor2", "value")
+TENSOR_OP(addcdiv, op_addcdiv, 3, 3, "input", "tensor1", "tensor2", "value")
+TENSOR_OP(lerp, op_lerp, 3, 3, "input", "end", "weight")
+TENSOR_SIGNATURE(addcmul_, 3, 3, "input", "tensor1", "tensor2", "value")
+TENSOR_METHOD(addcmul_, op_addcmul_)
+TENSOR_SIGNATURE(addcdiv_, 3, 3, "input", "tensor1", "tensor2", "value")
+TENSOR_METHOD(addcdiv_, op_addcdiv_)
+TENSOR_SIGNATURE(lerp_, 3, 3, "input", "end", "weight")
+TENSOR_METHOD(lerp_, op_lerp_)
+
+/* ---- filling ---- */
+
+static PyObject *fill(PyObject *self, PyObject *value) {
+    tensor_value v;
+    if (!tensor_need_operand(value, "fill_", &v)) return NULL;
+    simt_status s = grad_copy_into(tensor_of(self), &v.v);
+    tensor_operand_done(&v);
+    return tensor_same(s, self);
+}
+static PyObject *op_fill_(PyObject **v) {
+    tensor_value value;
+    if (!tensor_need_operand(v[1], "fill_", &value)) return NULL;
+    int ndim = value.v.t ? value.v.t->a->ndim : 0;
+    tensor_operand_done(&value);
+    if (ndim)
+        return PyErr_Format(PyExc_RuntimeError,
+                            "fill_ only supports 0-dimension value tensor but got tensor with %d "
+                            "dimensions.",
+                            ndim);
+    return fill(v[0], v[1]);
+}
+static PyObject *method_zero_body(PyObject *self, PyObject *unused) {
+    tensor_operand zero = {NULL, {.kind = 'I'}};
+    return tensor_same(grad_copy_into(tensor_of(self), &zero), self);
+}
+SECTION_FUNCTION(method_zero_, method_zero_body)
+static PyObject *op_copy_(PyObject **v) { return fill(v[0], v[1]); }
+TENSOR_SIGNATURE(fill_, 2, 2, "input", "value")
+TENSOR_METHOD(fill_, op_fill_)
+TENSOR_SIGNATURE(copy_, 2, 3, "input", "src", "non_blocking")
+TENSOR_METHOD(copy_, op_copy_)
+
+static PyObject *op_dropout(PyObject **v) { /* input, p, training, channels */
+    SELF(v, "dropout");
+    double p;
+    bool training, channels;
+    if (!tensor_double_arg(v[1], 0.5, "p", &p) || !tensor_bool_arg(v[2], true, &training) ||
+        !tensor_bool_arg(v[3], false, &channels))
+        return NULL;
+    if (v[1] == Py_None) {
+        PyErr_SetString(PyExc_TypeError, "dropout(): p must be a number, not None");
+        return NULL;
+    }
+    if (!(p >= 0 && p <= 1)) {
+        PyErr_Format(PyExc_ValueError, "dropout probability has to be between 0 and 1, but got %S",
+                     v[1]);
+        return NULL;
+    }
+    if (!training || p == 0) return Py_NewRef(v[0]);
+    tensor *out = NULL;
+    return tensor_result(grad_dropout(self, p, tensor_generator_state(NULL), channels, &out), out);
+}
+TENSOR_SIGNATURE(dropout, 1, 4, "input", "p", "train", "channels")
+TENSOR_FUNCTION(dropout, op_dropout)
+
+/* _elementwise(row, operands, scalars): any row of the table by its name. */
+static PyObject *elementwise_body(PyObject *module, PyObject *args) {
+    const char *row;
+    PyObject *operands, *numbers;
+    if (!PyArg_ParseTuple(args, "sO!O!:_elementwise", &row, &PyTuple_Type, &operands, &PyTuple_Type,
+                          &numbers))
+        return NULL;
+    array_op op = array_op_find(row);
+    Py_ssize_t n = PyTuple_GET_SIZE(operands), m = PyTuple_GET_SIZE(numbers);
+    if (op == ARRAY_OP_COUNT || array_op_table[op].kind != OP_KIND_EW ||
+        n != array_op_table[op].arity || m > 4)
+        return PyErr_Format(PyExc_ValueError, "no elementwise row '%s' of %zd operands", row, n);
+    tensor_value values[3] = {{{0}}};
+    tensor_operand in[3];
+    double scalars[4];
+    bool ok = true;
+    for (Py_ssize_t i = 0; ok && i < n; i++) {
+        ok = tensor_need_operand(PyTuple_GET_ITEM(operands, i), row, &values[i]);
+        in[i] = values[i].v;
+    }
+    for (Py_ssize_t i = 0; ok && i < m; i++) {
+        scalars[i] = binding_double(PyTuple_GET_ITEM(numbers, i));
+        ok = !PyErr_Occurred();
+    }
+    grad_options o = {.scalars = scalars, .nscalars = (int)m};
+    tensor *out = NULL;
+    PyObject *r = NULL;
+    if (ok) r = tensor_result(grad_elementwise(op, in, (int)n, &o, &out), out);
+    for (int i = 0; i < 3; i++) tensor_operand_done(&values[i]);
+    return r;
+}
+SECTION_FUNCTION(elementwise, elementwise_body)
+
+/* ---- tables ---- */
+
+PyMethodDef tensor_math_methods[] = {
+#define X(name, op) {#name, method_##name, METH_NOARGS, NULL},
+    UNARY_OPS(X) TEST_OPS(X)
+#undef X
+#define X(name, op) {#name "_", method_##name##_, METH_NOARGS, NULL},
+        UNARY_OPS(X)
+#undef X
+#define X(name, op) METHOD_ENTRY(name), METHOD_ENTRY(name##_),
+            BINARY_OPS(X)
+#undef X
+                METHOD_ENTRY(round),
+    METHOD_ENTRY(polygamma),
+    {"round_", method_round_, METH_NOARGS, NULL},
+    METHOD_ENTRY(bitwise_not),
+    METHOD_ENTRY(add),
+    METHOD_ENTRY(add_),
+    METHOD_ENTRY(sub),
+    METHOD_ENTRY(sub_),
+    METHOD_ENTRY(logaddexp),
+    METHOD_ENTRY(logaddexp2),
+    METHOD_ENTRY(subtract),
+    METHOD_ENTRY(div),
+    METHOD_ENTRY(div_),
+    METHOD_ENTRY(divide),
+    METHOD_ENTRY(clamp),
+    METHOD_ENTRY(clamp_),
+    METHOD_ENTRY(clip),
+    METHOD_ENTRY(clip_),
+    METHOD_ENTRY(clamp_min),
+    METHOD_ENTRY(clamp_max),
+    FAST("where", method_where_method),
+    METHOD_ENTRY(masked_fill),
+    METHOD_ENTRY(masked_fill_),
+    METHOD_ENTRY(addcmul),
+    METHOD_ENTRY(addcmul_),
+    METHOD_ENTRY(addcdiv),
+    METHOD_ENTRY(addcdiv_),
+    METHOD_ENTRY(lerp),
+    METHOD_ENTRY(lerp_),
+    METHOD_ENTRY(fill_),
+    METHOD_ENTRY(copy_),
+    {"zero_", method_zero_, METH_NOARGS, NULL},
+    {NULL}};
+
+PyMethodDef tensor_math_functions[] = {
+#define X(name, op) FUNCTION_ENTRY(name),
+    UNARY_OPS(X) TEST_OPS(X)
+#undef X
+#define X(name, op) {#name "_", function_##name##_, METH_O, NULL},
+        UNARY_OPS(X)
+#undef X
+#define X(name, op) FUNCTION_ENTRY(name),
+            BINARY_OPS(X)
+#undef X
+                FUNCTION_ENTRY(round),
+    FUNCTION_ENTRY(polygamma),
+    FUNCTION_ENTRY(bitwise_not),
+    FUNCTION_ENTRY(add),
+    FUNCTION_ENTRY(sub),
+    FUNCTION_ENTRY(logaddexp),
+    FUNCTION_ENTRY(logaddexp2),
+    FUNCTION_ENTRY(subtract),
+    FUNCTION_ENTRY(div),
+    FUNCTION_ENTRY(divide),
+    FUNCTION_ENTRY(clamp),
+    FUNCTION_ENTRY(clip),
+    FUNCTION_ENTRY(clamp_min),
+    FUNCTION_ENTRY(clamp_max),
+    FUNCTION_ENTRY(where),
+    FUNCTION_ENTRY(masked_fill),
+    FUNCTION_ENTRY(addcmul),
+    FUNCTION_ENTRY(addcdiv),
+    FUNCTION_ENTRY(lerp),
+    FUNCTION_ENTRY(silu),
+    FUNCTION_ENTRY(softplus),
+    FUNCTION_ENTRY(gelu),
+    FUNCTION_ENTRY(leaky_relu),
+    FUNCTION_ENTRY(dropout),
+    {"_elementwise", elementwise, METH_VARARGS, NULL},
+    {NULL}};
