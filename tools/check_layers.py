@@ -2,8 +2,8 @@
 
 An include points only to a lower layer or inside its own folder. Folders of one layer never include
 each other: they meet in ir/ and base/. Inside a folder, sub-folders see their parents (and parents
-their children), and siblings only as SUBLAYERS orders them. Python.h appears only in src/binding; CUDA headers nowhere.
-Memory comes from base/heap.h only, which can count it and let it fail.
+their children), and siblings only as SUBLAYERS orders them. Python.h appears only in src/binding;
+CUDA headers nowhere. Memory comes from base/heap.h only, which can count it and let it fail.
 
     check_layers.py [ROOT]
 """
