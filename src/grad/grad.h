@@ -231,6 +231,11 @@ simt_status grad_index_put(tensor *t, array **indices, int n, const tensor_opera
 simt_status grad_take(tensor *t, tensor *indices, int axis, const char *name, tensor **out);
 simt_status grad_embedding(tensor *weight, tensor *indices, int64_t padding, tensor **out);
 simt_status grad_gather(tensor *t, int axis, tensor *indices, tensor **out);
+/* index_along.c: index_add_, index_copy_, index_fill_ */
+typedef enum along_kind { ALONG_ADD, ALONG_COPY, ALONG_FILL } along_kind;
+simt_status grad_index_along(tensor *t, int axis, tensor *index, const tensor_operand *source,
+                             along_kind kind);
+/* index.c */
 simt_status grad_scatter(tensor *t, int axis, tensor *indices, const tensor_operand *src,
                          bool add); /* in place */
 /* When the indices are in memory: the first outside [-n, n) (or [0, n)). */

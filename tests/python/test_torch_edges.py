@@ -4,6 +4,7 @@ The expected values were recorded from PyTorch 2.15.
 """
 
 import math
+import re
 
 import numpy as np
 import pytest
@@ -385,3 +386,93 @@ def test_optimisers_of_users(recwarn):
     s = lr_scheduler.StepLR(o, 1, 0.5)
     with pytest.warns(UserWarning, match="before `optimizer.step"):
         s.step()
+
+
+NOT_BROADCAST = """
+x.index_add(0, i, ones(2, 1)) :: RuntimeError ::
+    Got self.shape = [3, 2] source.shape = [2, 1]
+x.index_add(0, i, ones(1, 2)) :: RuntimeError ::
+    Number of indices (2) should be equal to source.size(dim): (1), for dim: 0
+x.index_add(0, i, ones(())) :: RuntimeError ::
+    Number of indices (2) should be equal
+x.index_add(1, i, ones(2)) :: RuntimeError ::
+    Indexing dim 1 is out of bounds of the source tensor with dim 1
+x.index_add(0, i.float(), ones(2, 2)) :: RuntimeError ::
+    Expected dtype int32/int64 for index but got: Float
+x.index_add(0, i[None], ones(2, 2)) :: IndexError ::
+    got dim: 2 with type: Long and size: [1, 2]
+x.index_add(0, i, ones(2, 2).double()) :: RuntimeError ::
+    self (Float) and source (Double) must have the same
+x.index_add(0, far, ones(2, 2)) :: IndexError ::
+    index out of range in self
+x.long().index_add(0, i, ones(2, 2).long(), alpha=0.5) :: RuntimeError ::
+    For integral input tensors
+x.index_copy(0, i, ones(2, 1)) :: RuntimeError ::
+    Destination slice shape: [2] at dimension 0 and source slice shape: [1]
+x.index_copy(0, i, ones(3, 2)) :: IndexError ::
+    Number of indices (2) should be equal to source.size(dim) (3)
+x.index_copy(0, i, ones(2)) :: IndexError ::
+    their dimensionality must match
+x[:, 0].index_copy(0, i, ones(())) :: IndexError ::
+    index should have one element (got 2)
+x.index_copy(0, i.int(), ones(2, 2)) :: RuntimeError ::
+    Expected a long tensor for index, but got Int
+x.index_copy(0, i, ones(2, 2).double()) :: RuntimeError ::
+    expected to have the same dtype
+x.index_copy(0, i[:, None], ones(2, 2)) :: IndexError ::
+    Index should have dimension 1 or 0 (got 2)
+x.index_fill(0, i, ones(2)) :: RuntimeError ::
+    0-dimensional value tensor, but got tensor with 1 dimension
+x.index_fill(0, i.int(), 1) :: IndexError ::
+    Expected dtype int64 for index
+x.index_fill(0, i[None], 1) :: RuntimeError ::
+    Index has to be a vector/scalar
+"""
+
+
+@pytest.mark.parametrize("case", NOT_BROADCAST.strip().replace("::\n", "::").split("\n"))
+def test_slices_along_an_axis_are_not_broadcast(case):
+    """index_add and its kin refuse what PyTorch refuses, in its words, and change nothing."""
+    call, error, message = map(str.strip, case.split("::"))
+    x, i, far = torch.zeros(3, 2), torch.tensor([0, 2]), torch.tensor([0, 3])
+    names = {"x": x, "i": i, "far": far, "ones": torch.ones}
+    error = {"RuntimeError": RuntimeError, "IndexError": IndexError}[error]
+    for name in ("index_add", "index_copy", "index_fill"):
+        for text in (call, call.replace(f"{name}(", f"{name}_(")):
+            with pytest.raises(error, match=re.escape(message)):
+                eval(text, names)
+    assert x.tolist() == [[0, 0]] * 3
+
+
+def test_slices_along_an_axis():
+    rng = np.random.default_rng(0)
+    i = np.array([2, 0, 2])
+    for dim in range(3):
+        for kind in ("f4", "f8", "i8", "i4"):
+            x, y = (rng.integers(-9, 9, (4, 3, 5)).astype(kind) for _ in range(2))
+            y = y.take(range(3), dim)
+            a, b, at = torch.from_numpy(x), torch.from_numpy(y), torch.from_numpy(i)
+            want = np.moveaxis(x.copy(), dim, 0)
+            np.add.at(want, i, 2 * np.moveaxis(y, dim, 0))
+            got = a.index_add(dim, at, b, alpha=2)
+            np.testing.assert_array_equal(got.numpy(), np.moveaxis(want, 0, dim))
+            want = np.moveaxis(x.copy(), dim, 0)
+            want[i[:2]] = np.moveaxis(y, dim, 0)[:2]
+            got = a.index_copy(dim, at[:2], b.narrow(dim, 0, 2))
+            np.testing.assert_array_equal(got.numpy(), np.moveaxis(want, 0, dim))
+            want[i] = 7
+            got = got.index_fill(dim - 3, at, torch.tensor(7).to(a.dtype))
+            np.testing.assert_array_equal(got.numpy(), np.moveaxis(want, 0, dim))
+    one, zero = torch.tensor(1.0), torch.tensor(0)
+    assert one.index_add(0, zero, torch.tensor(2.0)).item() == 3
+    assert one.index_copy(0, zero, torch.tensor([2.0])).item() == 2
+    assert one.index_fill(0, zero, 4).item() == 4
+    assert torch.zeros(3).index_copy(0, zero + 1, torch.tensor(2.0)).tolist() == [0, 2, 0]
+    x = torch.ones(3, 2, requires_grad=True)
+    s = torch.full((2, 2), 2.0, requires_grad=True)
+    weights = torch.arange(6.0).reshape(3, 2)
+    (x.index_add(0, torch.tensor([0, 2]), s, alpha=3) * weights).sum().backward()
+    assert x.grad.tolist() == weights.tolist() and s.grad.tolist() == [[0, 3], [12, 15]]
+    x.grad = s.grad = None
+    (x.index_copy(0, torch.tensor([0, 2]), s) * weights).sum().backward()
+    assert x.grad.tolist() == [[0, 0], [2, 3], [0, 0]] and s.grad.tolist() == [[0, 1], [4, 5]]

@@ -151,27 +151,8 @@ def element_dims(self):
     return self.dim()
 
 
-def index_fill_(self, dim, index, value):
-    key = (slice(None),) * (dim % self.dim()) + (index,)
-    self[key] = value
-    return self
-
-
-def index_copy_(self, dim, index, source):
-    size = self.shape[dim]
-    outside = index[(index < 0) | (index >= size)]
-    if len(outside):
-        raise IndexError(
-            f"index_copy_(): index {outside[0].item()} is out of bounds for dimension {dim} with "
-            f"size {size}"
-        )
-    key = (slice(None),) * (dim % self.dim()) + (index,)
-    self[key] = source
-    return self
-
-
 def index_add(self, dim, index, source, *, alpha=1):
-    return self.clone().index_add_(dim, index, source if alpha == 1 else source * alpha)
+    return self.clone().index_add_(dim, index, source, alpha=alpha)
 
 
 def index_copy(self, dim, index, source):

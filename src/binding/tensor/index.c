@@ -258,25 +258,42 @@ static PyObject *op_index_select(PyObject **v) {
 }
 TENSOR_OP(index_select, op_index_select, 3, 3, "input", "dim", "index")
 
-static PyObject *op_index_add_(PyObject **v) { /* input, dim, index, source, alpha */
-    SELF(v, "index_add_");
+/* input, dim, index, the source or value */
+static PyObject *index_along(PyObject **v, PyObject *o, const char *name, along_kind kind) {
+    SELF(v, name);
     int axis;
-    tensor *index = tensor_arg(v[2], "index_add_", "index", 3),
-           *source = tensor_arg(v[3], "index_add_", "source", 4);
-    if (!index || !source || !tensor_dim(v[1], self->a->ndim, &axis)) return NULL;
-    int64_t bad;
-    if (self->a->ndim && grad_find_outside(index->a, self->a->shape[axis], false, &bad)) {
-        PyErr_SetString(PyExc_IndexError, "index out of range in self");
+    tensor *index = tensor_arg(v[2], name, "index", 3);
+    if (!index || !tensor_dim(v[1], self->a->ndim, &axis)) return NULL;
+    tensor_value value = {0};
+    if (kind == ALONG_FILL) {
+        if (!tensor_need_operand(o, name, &value)) return NULL;
+    } else if (!(value.v.t = tensor_arg(o, name, "source", 4))) {
         return NULL;
     }
-    array *indices[ARRAY_MAX_NDIM] = {NULL};
-    indices[axis] = index->a;
-    tensor_operand value = {source};
-    return tensor_same(
-        grad_index_put(self, indices, axis + 1, &value, INDEX_ACCUMULATE | INDEX_NO_WRAP), v[0]);
+    simt_status s = grad_index_along(self, axis, index, &value.v, kind);
+    tensor_operand_done(&value);
+    return tensor_same(s, v[0]);
 }
-TENSOR_SIGNATURE(index_add_, 4, 4, "input", "dim", "index", "source")
+
+static PyObject *op_index_add_(PyObject **v) { /* input, dim, index, source, alpha */
+    tensor *source = tensor_arg(v[3], "index_add_", "source", 4);
+    PyObject *scaled = source ? tensor_scaled(v[3], v[4]) : NULL;
+    PyObject *r = scaled ? index_along(v, scaled, "index_add_", ALONG_ADD) : NULL;
+    Py_XDECREF(scaled);
+    return r;
+}
+static PyObject *op_index_copy_(PyObject **v) {
+    return index_along(v, v[3], "index_copy_", ALONG_COPY);
+}
+static PyObject *op_index_fill_(PyObject **v) {
+    return index_along(v, v[3], "index_fill_", ALONG_FILL);
+}
+TENSOR_SIGNATURE(index_add_, 4, 4, "input", "dim", "index", "source", "alpha")
 TENSOR_METHOD(index_add_, op_index_add_)
+TENSOR_SIGNATURE(index_copy_, 4, 4, "input", "dim", "index", "source")
+TENSOR_METHOD(index_copy_, op_index_copy_)
+TENSOR_SIGNATURE(index_fill_, 4, 4, "input", "dim", "index", "value")
+TENSOR_METHOD(index_fill_, op_index_fill_)
 
 static PyObject *op_masked_select(PyObject **v) {
     SELF(v, "masked_select");
@@ -327,11 +344,11 @@ static PyObject *op_nonzero(PyObject **v) {
 }
 TENSOR_OP(nonzero, op_nonzero, 1, 1, "input", "as_tuple")
 
-PyMethodDef tensor_index_methods[] = {METHOD_ENTRY(gather),       METHOD_ENTRY(scatter),
-                                      METHOD_ENTRY(scatter_),     METHOD_ENTRY(scatter_add),
-                                      METHOD_ENTRY(scatter_add_), METHOD_ENTRY(index_select),
-                                      METHOD_ENTRY(index_add_),   METHOD_ENTRY(masked_select),
-                                      METHOD_ENTRY(nonzero),      {NULL}};
+PyMethodDef tensor_index_methods[] = {
+    METHOD_ENTRY(gather),        METHOD_ENTRY(scatter),      METHOD_ENTRY(scatter_),
+    METHOD_ENTRY(scatter_add),   METHOD_ENTRY(scatter_add_), METHOD_ENTRY(index_select),
+    METHOD_ENTRY(index_add_),    METHOD_ENTRY(index_copy_),  METHOD_ENTRY(index_fill_),
+    METHOD_ENTRY(masked_select), METHOD_ENTRY(nonzero),      {NULL}};
 PyMethodDef tensor_index_functions[] = {FUNCTION_ENTRY(gather),
                                         FUNCTION_ENTRY(scatter),
                                         FUNCTION_ENTRY(scatter_add),

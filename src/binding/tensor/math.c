@@ -265,16 +265,29 @@ static PyObject *op_logaddexp2(PyObject **v) {
 TENSOR_OP(logaddexp, op_logaddexp, 2, 2, "input", "other")
 TENSOR_OP(logaddexp2, op_logaddexp2, 2, 2, "input", "other")
 
-/* add and subtract know alpha */
+/* add and subtract know alpha: the other operand times it, which may be absent. */
+static bool alpha_fits(PyObject *alpha, PyObject *self, PyObject *other) {
+    bool fits =
+        !(alpha && PyFloat_Check(alpha) && tensor_check(self) && tensor_check(other) &&
+          !dtype_is_float(tensor_of(self)->a->dt) && !dtype_is_float(tensor_of(other)->a->dt));
+    if (!fits)
+        PyErr_SetString(PyExc_RuntimeError,
+                        "For integral input tensors, argument alpha must not be a floating point "
+                        "number.");
+    return fits;
+}
+
+PyObject *tensor_scaled(PyObject *other, PyObject *alpha) {
+    double number;
+    if (!tensor_double_arg(alpha, 1, "alpha", &number) || !alpha_fits(alpha, other, other))
+        return NULL;
+    return number == 1 ? Py_NewRef(other) : binary(OP_MULTIPLY, other, alpha, "mul");
+}
+
 static PyObject *add_alpha(PyObject **v, double sign, bool inplace, const char *name) {
     array_op op = sign > 0 ? OP_ADD : OP_SUBTRACT;
     double alpha;
-    if (!tensor_double_arg(v[2], 1, "alpha", &alpha)) return NULL;
-    if (v[2] && PyFloat_Check(v[2]) && tensor_check(v[0]) && tensor_check(v[1]) &&
-        !dtype_is_float(tensor_of(v[0])->a->dt) && !dtype_is_float(tensor_of(v[1])->a->dt))
-        return PyErr_Format(PyExc_RuntimeError,
-                            "For integral input tensors, argument alpha must not be a floating "
-                            "point number.");
+    if (!tensor_double_arg(v[2], 1, "alpha", &alpha) || !alpha_fits(v[2], v[0], v[1])) return NULL;
     if (alpha == 1)
         return inplace ? binary_inplace(op, v[0], v[1], name) : binary(op, v[0], v[1], name);
     PyObject *scaled = binary(OP_MULTIPLY, v[1], v[2], name);

@@ -26,7 +26,7 @@ static int tensor_traverse(PyObject *o, visitproc visit, void *arg) {
     pytensor *self = (pytensor *)o;
     Py_VISIT(self->dict);
     if (!self->t || self->t->refs != 1) return 0;
-    Py_VISIT(binding_owner(self->t->a, self->t->a == self->base.a ? 2 : 1));
+    Py_VISIT(binding_owner(self->t->a, self->t->a == self->base.a ? 2 : 1, 1));
     int stop = hooks_visit(&self->t->hooks, visit, arg);
     grad_node *fn = self->t->fn;
     return stop || !fn || fn->refs != 1 ? stop : node_visit(fn, visit, arg);

@@ -64,6 +64,8 @@ bool tensor_dims(PyObject *o, int ndim, uint32_t *mask, bool *all);
 bool tensor_dim(PyObject *o, int ndim, int *axis);
 bool tensor_dim_number(int64_t value, int ndim, int *axis);
 bool tensor_bool_arg(PyObject *o, bool absent, bool *out);
+/* other * alpha, alpha being a number or absent (math.c) */
+PyObject *tensor_scaled(PyObject *other, PyObject *alpha);
 bool tensor_double_arg(PyObject *o, double absent, const char *what, double *out);
 bool tensor_int_arg(PyObject *o, int64_t absent, int64_t *out);
 /* A torch.dtype (None, NULL: -1). */
