@@ -7,6 +7,12 @@
 
 /* ---- life ---- */
 
+/* An array that has foreign memory knows the views of it, which keep it as their base. */
+typedef struct ndarray_object {
+    pyarray head;
+    struct ndarray_object *views, *next, **place; /* place: what points to this one, or NULL */
+} ndarray_object;
+
 /* Small objects come and go at a high rate: their memory is kept for the next. */
 #define MAX_FREE 64
 static pyarray *free_objects[MAX_FREE];
@@ -19,7 +25,7 @@ PyObject *binding_wrap(array *a) {
         self = free_objects[--nfree];
         PyObject_Init((PyObject *)self, &binding_ndarray_type);
     } else {
-        self = PyObject_GC_New(pyarray, &binding_ndarray_type);
+        self = (pyarray *)PyObject_GC_New(ndarray_object, &binding_ndarray_type);
         if (!self) {
             array_unref(a);
             return NULL;
@@ -27,6 +33,9 @@ PyObject *binding_wrap(array *a) {
     }
     self->a = a;
     self->weakrefs = self->extra = NULL;
+    ndarray_object *whole = (ndarray_object *)self;
+    whole->views = whole->next = NULL;
+    whole->place = NULL;
     if (a->store->foreign) PyObject_GC_Track(self); /* others hold no objects */
     return (PyObject *)self;
 }
@@ -34,8 +43,26 @@ PyObject *binding_wrap(array *a) {
 /* There is no tp_clear: `a` is never NULL while the object lives. A ring through it is cut at the owner. */
 static int ndarray_traverse(PyObject *self, visitproc visit, void *arg) {
     Py_VISIT(((pyarray *)self)->extra);
-    Py_VISIT(binding_owner(((pyarray *)self)->a, 1));
+    /* with its views, which all hold it, an array has all of the memory, or somebody else has it too */
+    int holders = 1;
+    for (ndarray_object *v = ((ndarray_object *)self)->views; v; v = v->next, holders++)
+        if (v->head.a->refs != 1 || v->head.a->store != ((pyarray *)self)->a->store) return 0;
+    Py_VISIT(binding_owner(((pyarray *)self)->a, 1, holders));
     return 0;
+}
+
+static void add_view(PyObject *base, ndarray_object *view) {
+    ndarray_object **first = &((ndarray_object *)base)->views;
+    view->next = *first;
+    view->place = first;
+    if (*first) (*first)->place = &view->next;
+    *first = view;
+}
+
+static void remove_view(ndarray_object *view) {
+    if (!view->place) return;
+    *view->place = view->next;
+    if (view->next) view->next->place = view->place;
 }
 
 PyObject *binding_wrap_view(PyObject *of, array *made) {
@@ -43,6 +70,8 @@ PyObject *binding_wrap_view(PyObject *of, array *made) {
     if (view && made->store == ((pyarray *)of)->a->store) {
         PyObject *base = ((pyarray *)of)->extra;
         view->extra = Py_NewRef(base ? base : of);
+        if (made->store->foreign && PyObject_TypeCheck(view->extra, &binding_ndarray_type))
+            add_view(view->extra, (ndarray_object *)view);
     }
     return (PyObject *)view;
 }
@@ -61,6 +90,7 @@ static void array_dealloc(PyObject *self) {
 
 static void ndarray_dealloc(PyObject *self) {
     PyObject_GC_UnTrack(self);
+    remove_view((ndarray_object *)self);
     binding_array_clear((pyarray *)self);
     if (Py_IS_TYPE(self, &binding_ndarray_type) && nfree < MAX_FREE)
         free_objects[nfree++] = (pyarray *)self;
@@ -517,7 +547,7 @@ PyTypeObject binding_array_type = {
 PyTypeObject binding_ndarray_type = {
     PyVarObject_HEAD_INIT(NULL, 0).tp_name = "cupy.ndarray",
     .tp_doc = "An array of the cupy face: NumPy's model, computed when looked at.",
-    .tp_basicsize = sizeof(pyarray),
+    .tp_basicsize = sizeof(ndarray_object),
     .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
     .tp_traverse = ndarray_traverse,
     .tp_base = &binding_array_type,

@@ -182,9 +182,9 @@ int binding_share_device(PyObject *o, array **out);
 /* The __cuda_array_interface__ of the array o: a new dict, or NULL. */
 PyObject *binding_cuda_interface(PyObject *o);
 /* For tp_traverse: the Python object that the memory of a (which has so many references, all of the object
- * that is asked) is kept by, where nothing else holds the memory; else NULL. So a ring through an owner
- * of memory is found when it has one array on it. Borrowed. */
-PyObject *binding_owner(const array *a, int refs);
+ * that is asked) is kept by, where no more than so many holders have the memory; else NULL. So a ring
+ * through an owner of memory is found when one array, with views of it, is on it. Borrowed. */
+PyObject *binding_owner(const array *a, int refs, int holders);
 /* array_from_foreign for any strides: the base is the lowest address. Takes the owner: it is released on
  * failure too. */
 bool binding_share(dtype dt, const int64_t *shape, const int64_t *strides, int ndim, char *data,

@@ -144,9 +144,9 @@ static void release_buffer(void *owner) {
     PyGILState_Release(state);
 }
 
-PyObject *binding_owner(const array *a, int refs) {
+PyObject *binding_owner(const array *a, int refs, int holders) {
     const storage *s = a ? a->store : NULL;
-    if (!s || !s->foreign || a->refs != refs || s->refs != 1) return NULL;
+    if (!s || !s->foreign || a->refs != refs || s->refs != holders) return NULL;
     if (s->release == binding_release_object) return s->owner;
     return s->release == release_buffer ? ((Py_buffer *)s->owner)->obj : NULL;
 }

@@ -260,7 +260,7 @@ PyObject *kernel_host_view(const device_array *d) {
 
 /* There is no tp_clear: a ring through it is cut at the owner of the memory. */
 static int traverse(PyObject *self, visitproc visit, void *arg) {
-    Py_VISIT(binding_owner(((device_array *)self)->base, 1));
+    Py_VISIT(binding_owner(((device_array *)self)->base, 1, 1));
     Py_VISIT(((device_array *)self)->stream);
     return 0;
 }
