@@ -4,10 +4,10 @@ A new file is written beside its path, under a name that nobody can know before,
 It never replaces what is no regular file, and takes the old file's mode, owner and attributes.
 """
 
-import contextlib
 import errno
 import os
 import stat
+from functools import partial
 
 _COPY = 1 << 20
 
@@ -68,16 +68,19 @@ def _empty(descriptor):
 
 def _write_regular(path, old, write):
     target = os.path.realpath(path)
+    name = _unused(target)
     try:
-        new, name = _create(target, 0o666 if old is None else 0o600)
-    except OSError as error:
-        if old is None:
-            raise _about(error, path) from None
-        _write_copy(old, write)  # the folder takes no new file
-        return
-    try:
-        with open(new, "w+b") as file:
-            linked = old is not None and not _like(old, target, new, name)
+        try:
+            # a file object at once: an interrupt finds nothing that is not closed or removed
+            new = open(name, "x+b", opener=partial(os.open, mode=0o666 if old is None else 0o600))
+        except OSError as error:
+            name = None
+            if old is None:
+                raise _about(error, path) from None
+            _write_copy(old, write)  # the folder takes no new file
+            return
+        with new as file:
+            linked = old is not None and not _like(old, target, new.fileno(), name)
             write(file)
             file.flush()
             if linked:
@@ -87,20 +90,16 @@ def _write_regular(path, old, write):
                 name = None
     finally:
         if name is not None:
-            with contextlib.suppress(FileNotFoundError):  # an interrupt came when it was renamed
+            try:
                 os.unlink(name)
+            except FileNotFoundError:  # an interrupt came before it was made or when it was renamed
+                pass
 
 
-def _create(target, mode):
-    """A new file in target's folder: its descriptor and its name."""
+def _unused(target):
+    """A name in target's folder that no file has."""
     folder, base = os.path.split(target)
-    while True:
-        name = os.path.join(folder, f".{base[:40]}.{os.urandom(8).hex()}.tmp")
-        try:
-            flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-            return os.open(name, flags, mode), name
-        except FileExistsError:
-            pass
+    return os.path.join(folder, f".{base[:40]}.{os.urandom(8).hex()}.tmp")
 
 
 def _like(old, target, new, name):

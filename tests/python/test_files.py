@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import simt.torch as torch
+from simt import _files
 from simt.torchvision.datasets import MNIST, FashionMNIST
 
 NAMES = {
@@ -422,3 +423,35 @@ def test_idx_files_of_all_types_and_lengths(tmp_path, n):
         path.write_bytes(idx(want, code) + b"x")
         with pytest.raises(ValueError, match="too long"):
             mnist._tensor(str(path))
+
+
+@pytest.mark.parametrize("before", [None, b"old"])
+def test_an_interrupt_after_any_call_leaves_no_other_file(tmp_path, before):
+    """Python looks for signals where a call has ended: each of them once."""
+    path = tmp_path / "file"
+    inside = {f.__code__ for f in vars(_files).values() if hasattr(f, "__code__")}
+
+    def profile(frame, event, argument):
+        if event == "c_return" and frame.f_code in inside:
+            profile.left -= 1
+            if profile.left == 0:
+                sys.setprofile(None)
+                raise KeyboardInterrupt
+
+    for moment in range(1, 1000):
+        path.unlink(missing_ok=True)
+        if before is not None:
+            path.write_bytes(before)
+        profile.left = moment
+        try:
+            sys.setprofile(profile)
+            _files.write_bytes(str(path), b"new")
+            sys.setprofile(None)
+            break
+        except KeyboardInterrupt:
+            pass
+        finally:
+            sys.setprofile(None)
+        found = {p.name: p.read_bytes() for p in tmp_path.iterdir()}
+        assert found in ({}, {"file": before}, {"file": b"new"}), (moment, found)
+    assert moment > 5 and path.read_bytes() == b"new"
