@@ -426,7 +426,8 @@ class Program:
         self.put(indent + 1, "return")
 
     def put_meeting(self, indent, loops):
-        self.put(indent, f"v = {self.value(1)}")
+        # of one type everywhere: threads that wait at shuffles of other widths do not meet
+        self.put(indent, f"v = np.int64({self.value(1)})")
         self.put(indent, f"h = (h * 31 + {self.meeting}) % 1000003")
 
     # barriers: only in loops and branches whose conditions are the same for all threads
