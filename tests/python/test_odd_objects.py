@@ -2,6 +2,7 @@
 
 import ctypes
 import gc
+import os
 import subprocess
 import sys
 import weakref
@@ -506,3 +507,76 @@ def test_an_owner_outside_a_ring_stays():
     del view
     gc.collect()
     assert alive() is None
+
+
+@pytest.mark.parametrize("kept", ["array", "view", "array view", "view part", "array view part"])
+def test_rings_through_views_are_collected(kept):
+    owner = Owner("__cuda_array_interface__")
+    array = cp.asarray(owner)
+    made = {"array": array, "view": array[1:], "part": array[1:][::2], "none": array[:0]}
+    owner.kept = [made[name] for name in kept.split()]
+    alive = weakref.ref(owner)
+    del owner, array, made
+    gc.collect()
+    gc.collect()
+    assert alive() is None
+
+
+def test_a_view_or_a_tensor_outside_keeps_a_ring():
+    for hold in (lambda a: a[1:], lambda a: torch.as_tensor(a[1:]), cuda.as_cuda_array):
+        owner = Owner("__cuda_array_interface__")
+        array = cp.asarray(owner)
+        owner.kept = [array, array[1:]]
+        outside, alive = hold(array), weakref.ref(owner)
+        del owner, array
+        gc.collect()
+        assert alive() is not None and outside[-1] == 2
+        del outside
+        gc.collect()
+        assert alive() is None
+
+
+EMPTIED = """
+import sys; sys.path.insert(0, {folder!r})
+from odd import *
+from simt.numba import types, vectorize
+
+add = vectorize(["float64(float64, float64)"])(lambda a, b: a + b)
+new = vectorize()(lambda a, b: a + b)
+records = cuda.to_device(np.zeros(3, [("a", "i4")]))
+
+def odd():
+    yield emptied(np.zeros(8), np.zeros(8), at=1, kind=Interface)
+    yield (emptied(np.zeros(8), np.zeros(8), at=1, kind=Interface),)
+    yield emptied(1, 1, at=1)
+
+calls = [lambda x: records.__setitem__(slice(0, 2), x)]
+for f in (add, new):
+    calls += [lambda x: f(x, 1.0), f.reduce, f.accumulate, lambda x: f.outer(x, x)]
+    calls += [lambda x: f.reduce(np.ones(3), initial=x), lambda x: f.reduce(np.ones(3), dtype=x)]
+    calls += [lambda x: f.at(np.ones(3), x, 1.0), lambda x: f.reduceat(np.ones(3), x)]
+calls += [cp.broadcast_shapes, cp.result_type, lambda x: cp.can_cast(x, x)]
+calls += [lambda x: cp.fromiter(x, float), lambda x: cp.frombuffer(b"12345678", x)]
+calls += [lambda x: cp.random.rand(2, dtype=x), cuda.pinned_array, types.float32, cp.asnumpy]
+calls += [lambda x: cuda.pinned_array(3, x), lambda x: torch.nn.Hardtanh(x, np.ones(2))]
+for call in calls:
+    for x in odd():
+        try:
+            call(x)
+        except Exception:
+            pass
+print("done")
+"""
+
+
+def test_numpy_gets_lists_that_nobody_else_changes():
+    """Each of these ended the process, inside NumPy."""
+    folder = os.path.join(os.path.dirname(__file__), "..", "..", "tools", "fuzz")
+    assert run(EMPTIED.format(folder=folder)) == "done\n"
+
+
+def test_own_lists():
+    x = [1, (2, [3]), {"a": []}]
+    own = _core.own_lists(x)
+    assert own == x and own is not x and own[1][1] is not x[1][1] and own[2] is x[2]
+    assert _core.own_lists((1, 2)) == (1, 2) and _core.own_lists(5) == 5

@@ -201,13 +201,13 @@ def __dir__():
 
 def _dtype_of(x):
     """NumPy's functions of types take our arrays for their types."""
-    return x.dtype if isinstance(x, ndarray) else x
+    return x.dtype if isinstance(x, ndarray) else _core.own_lists(x)
 
 
 def can_cast(from_, to, casting="safe"):
     import numpy
 
-    return numpy.can_cast(_dtype_of(from_), to, casting)
+    return numpy.can_cast(_dtype_of(from_), _dtype_of(to), casting)
 
 
 def result_type(*arrays_and_dtypes):

@@ -144,13 +144,13 @@ def from_dlpack(x, /):
 def frombuffer(buffer, dtype=float, count=-1, offset=0):
     import numpy
 
-    return array(numpy.frombuffer(buffer, dtype, count, offset))
+    return array(numpy.frombuffer(buffer, _core.own_lists(dtype), count, offset))
 
 
 def fromiter(iterable, dtype, count=-1):
     import numpy
 
-    return array(numpy.fromiter(iterable, dtype, count))
+    return array(numpy.fromiter(_core.own_lists(iterable), _core.own_lists(dtype), count))
 
 
 def load(file, mmap_mode=None, allow_pickle=False):

@@ -84,7 +84,7 @@ def broadcast_to(array, shape, subok=False):
 def broadcast_shapes(*shapes):
     import numpy
 
-    return numpy.broadcast_shapes(*shapes)
+    return numpy.broadcast_shapes(*_core.own_lists(shapes))
 
 
 def broadcast_arrays(*args):

@@ -16,7 +16,7 @@ def _float_dtype(dtype):
     """dtype= of a distribution: float32 or float64 (None)."""
     import numpy
 
-    dtype = numpy.dtype(float if dtype is None else dtype)
+    dtype = numpy.dtype(float if dtype is None else _core.own_lists(dtype))
     if dtype.name not in ("float32", "float64"):
         raise TypeError(f"Unsupported dtype {dtype.name}: float32 or float64 is drawn")
     return dtype

@@ -176,19 +176,22 @@ static PyObject *copy_to_host(PyObject *self, PyObject *const *args, Py_ssize_t 
     return host;
 }
 
-/* Lists as tuples, to any depth that arrays have: NumPy reads a list that an element may empty meanwhile. */
-static PyObject *frozen(PyObject *o, int depth) {
-    if (!PyList_Check(o) || depth == ARRAY_MAX_NDIM) return Py_NewRef(o);
-    PyObject *items = PyList_AsTuple(o),
-             *made = items ? PyTuple_New(PyTuple_GET_SIZE(items)) : NULL;
+/* A copy with lists of our own, to any depth that arrays have: NumPy reads a list's items while their
+ * own methods run, which may empty it. */
+static PyObject *own_lists(PyObject *o, int depth) {
+    bool list = PyList_Check(o);
+    if (!(list || PyTuple_CheckExact(o)) || depth == ARRAY_MAX_NDIM) return Py_NewRef(o);
+    PyObject *items = list ? PyList_AsTuple(o) : Py_NewRef(o);
+    PyObject *made = items ? PyTuple_New(PyTuple_GET_SIZE(items)) : NULL;
     for (Py_ssize_t i = 0; made && i < PyTuple_GET_SIZE(items); i++) {
-        PyObject *item = frozen(PyTuple_GET_ITEM(items, i), depth + 1);
+        PyObject *item = own_lists(PyTuple_GET_ITEM(items, i), depth + 1);
         if (item)
             PyTuple_SET_ITEM(made, i, item);
         else
             Py_CLEAR(made);
     }
     Py_XDECREF(items);
+    if (made && list) Py_SETREF(made, PySequence_List(made));
     return made;
 }
 
@@ -206,7 +209,7 @@ static PyObject *as_host(PyObject *o) {
         return host;
     }
     if (!PyObject_CheckBuffer(o) && !binding_interface_check(o)) return NULL;
-    PyObject *numpy = PyImport_ImportModule("numpy"), *given = numpy ? frozen(o, 0) : NULL;
+    PyObject *numpy = PyImport_ImportModule("numpy"), *given = numpy ? own_lists(o, 0) : NULL;
     PyObject *host = given ? PyObject_CallMethod(numpy, "asarray", "(O)", given) : NULL;
     Py_XDECREF(numpy);
     Py_XDECREF(given);
@@ -369,10 +372,11 @@ static bool check_assignment(const device_array *d, PyObject *from) {
 /* A host array of what is assigned; tuples become records where d has records. */
 static PyObject *as_elements(const device_array *d, PyObject *value) {
     if (!d->record || !(PyTuple_Check(value) || PyList_Check(value))) return as_host(value);
-    PyObject *numpy = PyImport_ImportModule("numpy");
+    PyObject *numpy = PyImport_ImportModule("numpy"), *given = numpy ? own_lists(value, 0) : NULL;
     PyObject *host =
-        numpy ? PyObject_CallMethod(numpy, "asarray", "OO", value, d->record->dtype) : NULL;
+        given ? PyObject_CallMethod(numpy, "asarray", "OO", given, d->record->dtype) : NULL;
     Py_XDECREF(numpy);
+    Py_XDECREF(given);
     return host;
 }
 
@@ -689,5 +693,10 @@ static PyObject *host_array(PyObject *module, PyObject *o) {
     return made;
 }
 
-PyMethodDef kernel_host_functions[] = {
-    {"to_device", to_device, METH_O, NULL}, {"host_array", host_array, METH_O, NULL}, {NULL}};
+/* own_lists(object): what NumPy may be given instead of it. */
+static PyObject *own_lists_of(PyObject *module, PyObject *o) { return own_lists(o, 0); }
+
+PyMethodDef kernel_host_functions[] = {{"to_device", to_device, METH_O, NULL},
+                                       {"host_array", host_array, METH_O, NULL},
+                                       {"own_lists", own_lists_of, METH_O, NULL},
+                                       {NULL}};

@@ -57,7 +57,7 @@ class Number(Type):
     def cast_python_value(self, value):
         import numpy
 
-        return getattr(numpy, "bool_" if self.name == "bool" else self.name)(value)
+        return getattr(numpy, "bool_" if self.name == "bool" else self.name)(_core.own_lists(value))
 
     @property
     def dtype(self):

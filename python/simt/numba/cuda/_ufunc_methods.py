@@ -98,7 +98,7 @@ def _operand(ufunc, array, dtype, method):
     if hasattr(array, "copy_to_host"):
         array = array.copy_to_host()
     array = _core.host_array(array)
-    want = array.dtype if dtype is None else numpy.dtype(dtype)
+    want = array.dtype if dtype is None else numpy.dtype(_core.own_lists(dtype))
     loop = ufunc._loop((numpy.empty(1, want),) * 2)
     if loop[0] != ufunc._loops[loop]:
         raise TypeError(
@@ -143,7 +143,7 @@ def reduce(ufunc, array, axis, dtype, out, keepdims, initial):
             f"zero-size array to reduction operation {ufunc.__name__} which has no identity"
         )
     result = numpy.empty(lines.shape[1], array.dtype)
-    first = array.dtype.type(0 if initial is None else initial)
+    first = array.dtype.type(0 if initial is None else _core.own_lists(initial))
     kernel = _kernel(ufunc._device, _fold)
     _launch(kernel, lines.shape[1], result, lines, first, initial is not None)
     if keepdims:
@@ -188,10 +188,8 @@ def reduceat(ufunc, array, indices, axis, dtype, out):
 def outer(ufunc, a, b, **options):
     if ufunc.nin != 2:
         raise ValueError("outer product only supported for binary functions")
-    shape = tuple(numpy.shape(a))
-    if not hasattr(a, "reshape"):
-        a = _core.host_array(a)
-    return ufunc(a.reshape(*shape, *(1,) * numpy.ndim(b)), b, **options)
+    a, b = (x if hasattr(x, "reshape") else _core.host_array(x) for x in (a, b))
+    return ufunc(a.reshape(*a.shape, *(1,) * b.ndim), b, **options)
 
 
 def at(ufunc, array, indices, others):
@@ -200,7 +198,7 @@ def at(ufunc, array, indices, others):
         raise TypeError("first operand must be array")
     flat = array.reshape(-1)
     values = _operand(ufunc, flat, None, "at")
-    places = numpy.arange(array.size).reshape(array.shape)[indices]
+    places = numpy.arange(array.size).reshape(array.shape)[_core.own_lists(indices)]
     others = numpy.broadcast_to(_core.host_array(others).astype(values.dtype), places.shape)
     values = values.copy()
     kernel = _kernel(ufunc._device, _places)

@@ -82,15 +82,14 @@ def _host_dtype(dtype):
 
     from ..core.types import Type, as_dtype
 
-    return as_dtype(dtype) if isinstance(dtype, Type) else numpy.dtype(dtype)
+    return as_dtype(dtype) if isinstance(dtype, Type) else numpy.dtype(_core.own_lists(dtype))
 
 
 def pinned_array(shape, dtype="float64", strides=None, order="C"):
     """A NumPy array; all host memory can be used by the device here."""
     import numpy
 
-    shape = tuple(shape) if isinstance(shape, list) else shape  # NumPy reads lists that may change
-    return numpy.empty(shape, _host_dtype(dtype), order)
+    return numpy.empty(_core.own_lists(shape), _host_dtype(dtype), order)
 
 
 def pinned_array_like(ary):

@@ -74,8 +74,13 @@ def _arrays(ufunc, args, out):
         raise TypeError(f"{ufunc.__name__} takes {ufunc.nin} arrays, {len(args)} given")
     if not all(o is None or _is_device(o) or isinstance(o, numpy.ndarray) for o in out):
         raise TypeError(f"{ufunc.__name__}: out must be an array")
-    args = [_core.host_array(a) if isinstance(a, (list, tuple)) else a for a in args]
-    return [api.as_cuda_array(a) if _is_device(a) else a for a in args]
+    return [api.as_cuda_array(a) if _is_device(a) else _on_numpy(a) for a in args]
+
+
+def _on_numpy(a):
+    """What NumPy's functions may be asked about: an array or a number."""
+    plain = isinstance(a, (numpy.ndarray, numpy.generic, int, float, complex))
+    return a if plain else _core.host_array(a)
 
 
 def _flat(a, shape, dtype):
@@ -207,6 +212,8 @@ class UFunc:
 
     def reduce(self, array, axis=0, dtype=None, out=None, keepdims=False, initial=None, stream=0):
         """The fold of an array by this function of two arguments, along an axis, some, or all."""
+        if not _is_device(array):
+            array = _on_numpy(array)
         plain = out is None and dtype is None and initial is None and axis in (0, None)
         if self._exact and plain and not keepdims and numpy.ndim(array) == 1 and len(array) > 1:
             from ._reduction import Reduce

@@ -40,7 +40,7 @@ class Hardtanh(Module):
 
     def __init__(self, min_val=-1.0, max_val=1.0, inplace=False):
         super().__init__()
-        if max_val <= min_val:
+        if float(max_val) <= float(min_val):
             raise AssertionError(f"max_val must be larger than min_val: {max_val} <= {min_val}")
         self.min_val = min_val
         self.max_val = max_val
