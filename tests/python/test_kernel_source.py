@@ -48,9 +48,11 @@ def _value(value):
         return f"complex:{value.real:.17g},{value.imag:.17g}"
     if isinstance(value, str):
         try:
-            return "str:" + value.encode().split(b"\0")[0].hex()
+            return "str:" + value.encode().hex()
         except UnicodeEncodeError:
             return "other"
+    if isinstance(value, bytes):
+        return "bytes:" + value.hex()
     return "..." if value is ... else "other"
 
 

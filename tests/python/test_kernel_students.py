@@ -357,7 +357,7 @@ a[0] = isinstance(a[0], float)
 -> isinstance(a[0], float) | isinstance is not in simt's kernels: types are fixed when a kernel is c
 
 a[0] = chr(65)
--> chr(65) | chr is not in simt's kernels: kernels have no strings, print takes the values: print('i
+-> a[0] = chr(65) | float32 expected, not unichr x 1: a string is no number
 
 f = math.sin if a[0] > 0 else math.cos
 a[0] = f(1)
@@ -379,9 +379,6 @@ b[0] = 1
 
 a[0] = range(3)[1]
 -> range(3)[1] | range has no elements to index
-
-x = b"abc"
--> b"abc" | a kernel cannot use this constant: put bytes into an array
 """
 
 # Bodies that do the same as in Python.

@@ -76,7 +76,7 @@ ARGUMENTS = [
     ("abc", "a str: kernels take no strings"),
     (object(), "a object: kernels take arrays, numbers"),
     ({1: 2}, "a dict"),
-    (np.array(["x"]), "dtype <U1: kernels take arrays of numbers"),
+    (np.array(["x"], "O"), "dtype object: kernels take arrays of numbers"),
     (np.zeros(3, ">f4"), "byte order"),
     (np.zeros((1,) * 9), "more than 8 dimensions"),
     (np.zeros(3, "M8[s]"), "datetime64"),

@@ -93,7 +93,7 @@ def test_configurations(key, error, words):
         ((2**64, 1), OverflowError, r"argument 1 \('source'\) = 18446744073709551616 fits neither"),
         ((-(2**63) - 1, 1), OverflowError, "fits neither"),
         ((np.zeros(2, "O"), 1), TypeError, "of dtype object"),
-        ((np.zeros(2, "i4,U4"), 1), TypeError, "field .f1. of type <U4"),
+        ((np.zeros(2, "i4,>U4"), 1), TypeError, "dtype >U4: kernels take strings"),
         ((np.zeros(2, "M8[s]"), 1), TypeError, "of dtype datetime64"),
         ((np.zeros(2, ">i4"), 1), TypeError, "of dtype >i4"),
         ((np.datetime64("2020"), 1), TypeError, "argument 1"),

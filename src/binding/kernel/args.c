@@ -103,7 +103,8 @@ static bool add_numpy_scalar(walk *w, PyObject *o) {
         if (pair) memcpy(&bits[1], (char *)view.buf + bytes / 2, bytes / 2);
     }
     PyBuffer_Release(&view);
-    if (!known && kernel_record_of_object(o)) return add_host(w, o);
+    bool record = strcmp(Py_TYPE(o)->tp_name, "numpy.void") == 0;
+    if (!known && record && kernel_record_of_object(o)) return add_host(w, o);
     return known ? add_scalar(w, type, bits[0], bits[1])
                  : unsupported(w, o, ": kernels take no strings and dates");
 }
@@ -214,8 +215,8 @@ static bool unsupported_elements(walk *w, PyObject *o) {
     if (PyErr_Occurred()) return false;
     PyObject *dt = PyObject_GetAttrString(o, "dtype");
     PyObject *text =
-        dt ? PyUnicode_FromFormat(" of dtype %S: kernels take arrays of numbers, bools "
-                                  "and records of them, in the machine's byte order",
+        dt ? PyUnicode_FromFormat(" of dtype %S: kernels take arrays of numbers, bools, "
+                                  "strings and records of them, in the machine's byte order",
                                   dt)
            : NULL;
     bool ok = unsupported(w, o, text ? PyUnicode_AsUTF8(text) : ", which kernels do not take");

@@ -347,8 +347,19 @@ GETTER(cuda_array_interface) {
     PyObject *strides =
         kernel_is_contiguous(d, 'C') ? Py_NewRef(Py_None) : binding_from_shape(d->strides, d->ndim);
     char typestr[32];
-    snprintf(typestr, sizeof typestr, d->record ? "|V%lld" : "<c%lld",
-             (long long)kernel_item_bytes(d));
+    PyObject *of = d->record ? PyObject_GetAttrString(d->record->dtype, "str") : NULL;
+    const char *text = of ? PyUnicode_AsUTF8(of) : NULL;
+    if (d->record && !text) {
+        Py_XDECREF(of);
+        Py_XDECREF(shape);
+        Py_XDECREF(strides);
+        return NULL;
+    }
+    if (text)
+        snprintf(typestr, sizeof typestr, "%s", text);
+    else
+        snprintf(typestr, sizeof typestr, "<c%lld", (long long)kernel_item_bytes(d));
+    Py_XDECREF(of);
     dtype dt = kernel_dtype_of_scalar(d->type);
     unsigned long long address =
         kernel_size(d) ? (unsigned long long)(uintptr_t)kernel_device_data(d) : 0;

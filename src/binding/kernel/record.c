@@ -1,15 +1,20 @@
-/* Structured dtypes: their descriptions for signatures (frontend.h), made once per dtype and kept. */
+/* Structured dtypes and those of strings: their descriptions for signatures (frontend.h), made once per dtype and kept. */
 #include "base/heap.h"
 #include "binding/kernel/kernel.h"
 
 #include <string.h>
 
-static bool is_structured(PyObject *dtype) {
+/* Structured, or of strings: NumPy's kinds S and U. */
+static bool is_described(PyObject *dtype) {
     if (strncmp(Py_TYPE(dtype)->tp_name, "numpy.dtype", 11) != 0) return false;
     PyObject *names = PyObject_GetAttrString(dtype, "names");
+    PyObject *kind = PyObject_GetAttrString(dtype, "kind");
     bool is = names && names != Py_None;
+    if (kind && PyUnicode_Check(kind) && PyUnicode_GET_LENGTH(kind) == 1)
+        is |= PyUnicode_READ_CHAR(kind, 0) == 'S' || PyUnicode_READ_CHAR(kind, 0) == 'U';
     binding_forgive();
     Py_XDECREF(names);
+    Py_XDECREF(kind);
     return is;
 }
 
@@ -62,7 +67,7 @@ const kernel_record *kernel_record_of_object(PyObject *o) {
         dtype = PyObject_GetAttrString(o, value ? "dtype" : "_simt_record");
     }
     binding_forgive();
-    const kernel_record *r = dtype && is_structured(dtype) ? record_of(dtype) : NULL;
+    const kernel_record *r = dtype && is_described(dtype) ? record_of(dtype) : NULL;
     Py_XDECREF(dtype);
     return r;
 }

@@ -130,6 +130,18 @@ static void integer_constant(PyObject *o, py_constant *out) {
     out->unsigned_integer = value;
 }
 
+static bool text_constant(py_value_kind kind, const char *text, Py_ssize_t bytes, arena *mem,
+                          py_constant *out) {
+    if (bytes > INT32_MAX) return true; /* of no use */
+    char *copy = ARENA_ARRAY(mem, char, bytes + 1);
+    if (!copy) return PyErr_NoMemory(), false;
+    memcpy(copy, text, (size_t)bytes + 1);
+    out->kind = kind;
+    out->bytes = (uint32_t)bytes;
+    out->text = copy;
+    return true;
+}
+
 bool kernel_to_constant(PyObject *o, arena *mem, py_constant *out) {
     memset(out, 0, sizeof *out);
     out->kind = PY_VALUE_OTHER;
@@ -148,14 +160,15 @@ bool kernel_to_constant(PyObject *o, arena *mem, py_constant *out) {
         out->real = PyComplex_RealAsDouble(o);
         out->imaginary = PyComplex_ImagAsDouble(o);
     } else if (PyUnicode_Check(o)) {
-        const char *text = PyUnicode_AsUTF8(o);
+        Py_ssize_t bytes;
+        const char *text = PyUnicode_AsUTF8AndSize(o, &bytes);
         if (!text) { /* lone surrogates have no UTF-8 */
             PyErr_Clear();
             return true;
         }
-        out->kind = PY_VALUE_STRING;
-        out->text = arena_strdup(mem, text);
-        if (!out->text) return PyErr_NoMemory(), false;
+        return text_constant(PY_VALUE_STRING, text, bytes, mem, out);
+    } else if (PyBytes_Check(o)) {
+        return text_constant(PY_VALUE_BYTES, PyBytes_AS_STRING(o), PyBytes_GET_SIZE(o), mem, out);
     } else if (o == Py_Ellipsis) {
         out->kind = PY_VALUE_ELLIPSIS;
     }
@@ -294,8 +307,10 @@ void kernel_constant_print(const py_constant *c, strbuf *out) {
     case PY_VALUE_FLOAT: strbuf_printf(out, "float:%.17g", c->real); break;
     case PY_VALUE_COMPLEX: strbuf_printf(out, "complex:%.17g,%.17g", c->real, c->imaginary); break;
     case PY_VALUE_STRING:
-        strbuf_puts(out, "str:");
-        for (const char *p = c->text; *p; p++) strbuf_printf(out, "%02x", (unsigned char)*p);
+    case PY_VALUE_BYTES:
+        strbuf_puts(out, c->kind == PY_VALUE_STRING ? "str:" : "bytes:");
+        for (uint32_t i = 0; i < c->bytes; i++)
+            strbuf_printf(out, "%02x", (unsigned char)c->text[i]);
         break;
     case PY_VALUE_ELLIPSIS: strbuf_puts(out, "..."); break;
     case PY_VALUE_OTHER: strbuf_puts(out, "other"); break;

@@ -67,19 +67,21 @@ typedef enum py_value_kind {
     PY_VALUE_FLOAT,
     PY_VALUE_COMPLEX,
     PY_VALUE_STRING,
+    PY_VALUE_BYTES,
     PY_VALUE_ELLIPSIS,
-    PY_VALUE_OTHER /* bytes, ... */
+    PY_VALUE_OTHER
 } py_value_kind;
 
 /* A constant of the source, or of a global or closure variable. */
 typedef struct py_constant {
     py_value_kind kind;
+    uint32_t bytes; /* of text */
     union {
         bool boolean;
         int64_t integer;
         uint64_t unsigned_integer;
         double real;      /* of FLOAT and COMPLEX */
-        const char *text; /* STRING: UTF-8 */
+        const char *text; /* STRING: UTF-8; BYTES; a 0 follows */
     };
     double imaginary;
 } py_constant;

@@ -93,6 +93,10 @@ static bool call_overload(py_ctx *c, const py_node *n, const py_entity *e, py_ca
 
 /* Python's own constructors keep some types (Numba): int of an integer, float of a float. */
 static bool call_type(py_ctx *c, const py_node *n, const py_entity *e, py_call *x, py_val *out) {
+    if (py_is_chars(e->record))
+        return py_fail(c, n,
+                       "%s is a dtype of arrays: their elements take constants and each other",
+                       py_type_text(c, py_chars_type(c, e->record)));
     if (e->record != NULL)
         return py_fail(c, n, "a record cannot be made in a kernel: use an element of an array");
     py_scalar to = e->type, part = py_scalar_part(to);

@@ -1,8 +1,6 @@
 /* Comparisons: numbers of any two types by value, tuples, None, membership. */
 #include "frontend/python/work.h"
 
-#include <string.h>
-
 /* An exact comparison of a signed with a uint64: a negative one is below all. */
 static ir_value *compare_mixed(py_ctx *c, py_operator op, ir_value *a, bool a_signed, ir_value *b) {
     ir_value *zero = py_emit_zero(c, IR_I64);
@@ -74,7 +72,7 @@ static int same_thing(const py_val *a, const py_val *b) {
     const py_type *s = a->type, *t = b->type;
     if (s->kind == TY_NONE || t->kind == TY_NONE) return s->kind == t->kind;
     if (s->kind == TY_STRING && t->kind == TY_STRING)
-        return strcmp(a->value.text, b->value.text) == 0;
+        return py_constant_equal(&a->value, &b->value);
     if (s->kind == TY_ENTITY && t->kind == TY_ENTITY) return py_type_equal(s, t);
     if (s->kind == TY_ENTITY || t->kind == TY_ENTITY || s->kind == TY_STRING ||
         t->kind == TY_STRING)
@@ -102,6 +100,11 @@ static bool compare_tuples(py_ctx *c, const py_node *at, py_operator op, const p
 
 static bool compare_member(py_ctx *c, const py_node *at, bool negated, const py_val *a,
                            const py_val *b, py_val *out) {
+    if (py_is_text(a) && py_is_text(b)) {
+        if (!py_chars_contains(c, at, a, b, out)) return false;
+        if (negated) *out = py_val_scalar(c, PY_S_BOOL, py_emit_unary(c, IR_NOT, py_slot(out, 0)));
+        return true;
+    }
     if (b->type->kind != TY_TUPLE) return py_fail_operator(c, at, negated ? PY_NOTIN : PY_IN, a, b);
     ir_value *any = py_emit_int(c, IR_I1, 0);
     for (uint32_t i = 0; i < b->type->count; i++) {
@@ -153,6 +156,10 @@ bool py_compare(py_ctx *c, const py_node *at, py_operator op, const py_val *a, c
     if (op == PY_GT) return py_compare(c, at, PY_LT, b, a, out);
     if (op == PY_GTE) return py_compare(c, at, PY_LTE, b, a, out);
     bool negated = op == PY_NOTEQ || op == PY_ISNOT;
+    bool constants = a->type->kind == TY_STRING && b->type->kind == TY_STRING && op != PY_LT &&
+                     op != PY_LTE; /* compared now */
+    if (py_is_text(a) && py_is_text(b) && !constants && op != PY_IS && op != PY_ISNOT)
+        return py_chars_compare(c, at, op, a, b, out);
     if (op == PY_IS || op == PY_ISNOT || op == PY_EQ || op == PY_NOTEQ) {
         int same = same_thing(a, b);
         if (same >= 0) {

@@ -121,6 +121,7 @@ bool py_convert(py_ctx *c, const py_node *at, const py_val *v, const py_type *to
     if (py_type_equal(v->type, to)) return true;
     if (to->kind == TY_OPTIONAL) return convert_optional(c, at, v, to, out);
     if (to->kind == TY_SCALAR) return py_to_scalar(c, at, v, to->scalar, out);
+    if (to->kind == TY_CHARS) return py_chars_convert(c, at, v, to, out);
     if (v->type->kind == to->kind && to->kind == TY_TUPLE && v->type->count == to->count &&
         py_names_equal(v->type->names, to->names))
         return convert_tuple(c, at, v, to, out);
@@ -169,7 +170,10 @@ bool py_truth(py_ctx *c, const py_node *at, const py_val *v, py_val *out) {
     case TY_SCALAR: return py_to_scalar(c, at, v, PY_S_BOOL, out);
     case TY_NONE: *out = py_val_bool(c, false); return true;
     case TY_TUPLE: *out = py_val_bool(c, v->type->count > 0); return true;
-    case TY_STRING: *out = py_val_bool(c, v->value.text[0] != 0); return true;
+    case TY_STRING: /* ... is true */
+        *out = py_val_bool(c, v->value.kind == PY_VALUE_ELLIPSIS || v->value.bytes > 0);
+        return true;
+    case TY_CHARS: return py_chars_truth(c, v, out);
     default:
         return py_fail(c, at, "the truth of %s is not defined: test an element, or its size",
                        py_type_text(c, v->type));

@@ -284,8 +284,7 @@ static bool constant(py_ctx *c, const py_node *n, py_val *out) {
         return true;
     }
     if (n->value.kind == PY_VALUE_BIG_INT) return py_fail(c, n, "an integer beyond 64 bits");
-    if (n->value.kind == PY_VALUE_OTHER)
-        return py_fail(c, n, "a kernel cannot use this constant: put bytes into an array");
+    if (n->value.kind == PY_VALUE_OTHER) return py_fail(c, n, "a kernel cannot use this constant");
     *out = py_val_constant(c, &n->value, PY_S_NONE);
     return true;
 }

@@ -74,8 +74,11 @@ enum { PY_ARRAY_READONLY = 1 };
  * Description: size u32, number of fields u16 (PY_RECORD_ALIGNED added to that of a dtype made with
  * align=True, which is a type of its own), then per field its name (ends with 0), offset u32, ndim u8,
  * ndim sizes u32, and its py_scalar, or 'R' and a description. Numbers are little-endian.
+ * Characters (NumPy's S and U) are described in the same way: size u32, PY_RECORD_CHARS + bytes of a
+ * character u16.
  */
-enum { PY_RECORD_ALIGNED = 0x8000 };
+enum { PY_RECORD_ALIGNED = 0x8000, PY_RECORD_CHARS = 0x4000 };
+enum { PY_MOST_CHARS = 1024 }; /* bytes of the characters of one element or value */
 typedef struct py_record py_record;
 typedef struct py_field {
     const char *name;
@@ -88,8 +91,10 @@ typedef struct py_field {
 struct py_record {
     const uint8_t *text; /* the description */
     uint32_t bytes, size, count;
+    uint32_t width; /* no record: characters of so many bytes (NumPy's S: 1, U: 4); else 0 */
     const py_field *fields;
 };
+static inline bool py_is_chars(const py_record *r) { return r != NULL && r->width != 0; }
 /* NULL: no memory, or no description. */
 const py_record *py_record_parse(arena *mem, const uint8_t *bytes, uint32_t n);
 

@@ -43,6 +43,7 @@ bool builtin_len(py_ctx *c, py_call *x, py_val *out) {
     const py_val *a = &x->args[0];
     ir_value *n;
     int64_t known;
+    if (py_is_text(a)) return py_chars_length(c, x->node, a, out);
     if (a->type->kind == TY_ARRAY && a->type->ndim == 0)
         return py_fail(c, x->node, "len() of an array of no dimensions");
     if (a->type->kind == TY_ARRAY && a->origin != NULL && a->origin->is_static) {
@@ -266,7 +267,7 @@ static bool print_value(py_ctx *c, py_call *x, print_work *w, const py_val *of) 
     py_val operand;
     if (!print_operand(c, x, of, &operand)) return false;
     const py_val *v = &operand;
-    if (v->type->kind == TY_STRING && v->is_const) {
+    if (v->type->kind == TY_STRING && v->is_const && v->value.kind == PY_VALUE_STRING) {
         strbuf_puts(&w->text, v->value.text);
         return true;
     }
@@ -351,7 +352,9 @@ static void emit_record(py_ctx *c, print_work *w, uint32_t number) {
 static const char *text_option(py_call *x, const char *name, const char *otherwise) {
     for (uint32_t k = 0; k < x->nkeywords; k++) {
         const py_val *v = &x->args[x->nargs + k];
-        if (strcmp(x->keywords[k], name) == 0 && v->type->kind == TY_STRING) return v->value.text;
+        if (strcmp(x->keywords[k], name) == 0 && v->type->kind == TY_STRING &&
+            v->value.kind == PY_VALUE_STRING)
+            return v->value.text;
     }
     return otherwise;
 }

@@ -53,7 +53,7 @@ bool py_type_argument(py_ctx *c, py_call *x, const py_val *v, py_entity *out) {
         *out = *v->type->entity;
         return true;
     }
-    if (v->type->kind == TY_STRING && v->is_const) {
+    if (v->type->kind == TY_STRING && v->is_const && v->value.kind == PY_VALUE_STRING) {
         for (int s = PY_S_BOOL; s < PY_SCALAR_COUNT; s++)
             if (strcmp(py_scalar_name((py_scalar)s), v->value.text) == 0) {
                 *out = (py_entity){.kind = PY_ENTITY_TYPE, .type = (py_scalar)s};

@@ -137,6 +137,12 @@ void py_merge_block(py_ctx *c, py_merge *m) {
 
 static const py_type *unite(py_ctx *c, const py_val *a, const py_val *b) {
     const py_type *t = py_type_unify(c, a->type, b->type);
+    bool same = a->is_const && b->is_const && t != NULL && py_constant_equal(&a->value, &b->value);
+    if (py_is_text(a) && py_is_text(b) && !same) {
+        /* constants that differ, or a constant and an element */
+        t = py_chars_unify(c, py_text_type(c, a), py_text_type(c, b));
+        if (t != NULL) return t;
+    }
     if (t != NULL && (a->type->kind != TY_STRING || b->type->kind != TY_STRING ||
                       py_constant_equal(&a->value, &b->value)))
         return t;

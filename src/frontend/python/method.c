@@ -138,8 +138,12 @@ bool py_call_method(py_ctx *c, const py_node *n, const py_val *of, py_val *out, 
     py_call x = {.node = n, .name = n->a->name};
     number_method method = find_number_method(of, x.name);
     *found = method != NULL;
+    if (of->type->kind == TY_CHARS || (py_is_text(of) && py_has_text_method(x.name))) {
+        *found = true;
+        return py_call_arguments(c, n, &x, false) && py_chars_method(c, of, &x, out);
+    }
     if (of->type->kind != TY_ARRAY && !*found) return true;
-    if (of->type->kind == TY_ARRAY && of->type->record != NULL &&
+    if (of->type->kind == TY_ARRAY && of->type->record != NULL && !py_is_chars(of->type->record) &&
         py_record_field(of->type->record, x.name) != NULL)
         return true; /* a field comes first: its error is plainer than the method's */
     if (!py_call_arguments(c, n, &x, false)) return false;

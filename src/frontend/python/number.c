@@ -416,6 +416,7 @@ bool py_binary(py_ctx *c, const py_node *at, py_operator op, const py_val *a, co
                py_val *out) {
     if (op == PY_ADD && py_is_plain_tuple(a) && py_is_plain_tuple(b))
         return join_tuples(c, a, b, out);
+    if (op == PY_ADD && py_is_text(a) && py_is_text(b)) return py_chars_join(c, at, a, b, out);
     if (op == PY_MULT && py_is_plain_tuple(a) && b->is_const && b->value.kind == PY_VALUE_INT)
         return repeat_tuple(c, a, b, out);
     py_scalar s = py_scalar_of(a), t = py_scalar_of(b);

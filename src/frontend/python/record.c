@@ -56,6 +56,12 @@ static const py_record *record(parser *p) {
     *r = (py_record){.text = p->at};
     r->size = number(p, 4);
     r->count = number(p, 2) & ~(uint32_t)PY_RECORD_ALIGNED;
+    if (r->count & PY_RECORD_CHARS) {
+        r->width = r->count & ~(uint32_t)PY_RECORD_CHARS;
+        r->count = 0;
+        p->failed |= (r->width != 1 && r->width != 4) || r->size == 0 || r->size % r->width != 0 ||
+                     r->size > PY_MOST_CHARS;
+    }
     py_field *fields = ARENA_ARRAY(p->mem, py_field, r->count + 1);
     p->failed |= fields == NULL;
     if (!p->failed) memset(fields, 0, sizeof *fields * r->count);
@@ -83,7 +89,7 @@ bool py_record_equal(const py_record *a, const py_record *b) {
 
 /* The same fields at the same places, of types that may differ in what they were aligned for. */
 static bool same_fields(const py_record *a, const py_record *b) {
-    if (a->size != b->size || a->count != b->count) return false;
+    if (a->size != b->size || a->count != b->count || a->width != b->width) return false;
     for (uint32_t i = 0; i < a->count; i++) {
         const py_field *f = &a->fields[i], *g = &b->fields[i];
         if (strcmp(f->name, g->name) != 0 || f->offset != g->offset || f->type != g->type ||

@@ -60,7 +60,7 @@ static bool read_array(py_ctx *c, reader *r, const char *name, py_val *out) {
     py_origin *o = PY_NEW(c, py_origin, 1);
     *o = (py_origin){.name = name, .parameter = (int32_t)r->argument};
     *out = py_array_val(c, t, ptr, sizes, strides, o);
-    if (t->record != NULL && ndim == 0) {
+    if (t->record != NULL && !py_is_chars(t->record) && ndim == 0) {
         py_val array = *out;
         *out = py_val_record(c, &array, NULL, 0);
     }

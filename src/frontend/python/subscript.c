@@ -113,9 +113,17 @@ static bool wrap(py_ctx *c, const py_val *of, const py_val *parts, uint32_t n, i
 
 /* ---- one element ---- */
 
-static uint32_t element_slots(py_scalar s) { return py_scalar_is_complex(s) ? 2 : 1; }
+/* What an element is as a value. */
+static const py_type *element_type(py_ctx *c, const py_type *array) {
+    return array->record != NULL ? py_chars_type(c, array->record) : py_type_scalar(array->scalar);
+}
 
-static void load_element(py_ctx *c, py_scalar s, ir_value *at, ir_value **v) {
+static void load_element(py_ctx *c, const py_type *type, ir_value *at, ir_value **v) {
+    py_scalar s = (py_scalar)type->scalar;
+    if (type->kind == TY_CHARS) {
+        py_chars_load(c, type, at, v);
+        return;
+    }
     ir_type t = py_scalar_memory_ir(s);
     v[0] = py_emit_load(c, t, at);
     if (s == PY_S_BOOL) v[0] = py_emit_binary(c, IR_NE, v[0], py_emit_zero(c, IR_I8));
@@ -124,7 +132,12 @@ static void load_element(py_ctx *c, py_scalar s, ir_value *at, ir_value **v) {
     v[1] = py_emit_load(c, t, py_emit_ptradd(c, at, part));
 }
 
-static void store_element(py_ctx *c, py_scalar s, ir_value *at, ir_value *const *v) {
+static void store_element(py_ctx *c, const py_type *type, ir_value *at, ir_value *const *v) {
+    py_scalar s = (py_scalar)type->scalar;
+    if (type->kind == TY_CHARS) {
+        py_chars_store(c, type, at, v);
+        return;
+    }
     if (s == PY_S_BOOL) {
         py_emit_store(c, at, py_emit_cast(c, IR_ZEXT, IR_I8, v[0]));
         return;
@@ -135,13 +148,17 @@ static void store_element(py_ctx *c, py_scalar s, ir_value *at, ir_value *const 
     py_emit_store(c, py_emit_ptradd(c, at, part), v[1]);
 }
 
+enum { MOST_SLOTS = PY_MOST_CHARS / 8 };
+
 /* Loads (values NULL) or stores one element with the two paths described above. */
 static void access(py_ctx *c, const py_node *at, const py_val *of, const py_val *index, uint32_t n,
                    ir_value *const *values, ir_value **results) {
-    py_scalar s = of->type->scalar;
-    uint32_t slots = values != NULL ? 0 : element_slots(s);
-    ir_type types[2] = {py_scalar_ir(s), py_scalar_ir(s)};
-    ir_value *x[PY_MAX_NDIM], *wrapped[PY_MAX_NDIM], *v[2] = {0}, *w[2] = {0}, *zero[2];
+    const py_type *s = element_type(c, of->type);
+    uint32_t all = py_type_slots(s), slots = values != NULL ? 0 : all;
+    ir_type types[MOST_SLOTS];
+    ir_value *x[PY_MAX_NDIM], *wrapped[PY_MAX_NDIM], *v[MOST_SLOTS], *w[MOST_SLOTS],
+        *zero[MOST_SLOTS];
+    for (uint32_t i = 0; i < all; i++) types[i] = py_type_slot(s, i);
     for (uint32_t i = 0; i < n; i++) x[i] = py_slot(&index[i], 0);
     if (!c->options->bounds || n == 0) {
         wrap(c, of, index, n, wrapped);
@@ -158,7 +175,7 @@ static void access(py_ctx *c, const py_node *at, const py_val *of, const py_val 
     else
         load_element(c, s, address_of(c, of, x, n), v);
     py_else(c, &outer, v, slots);
-    zero[0] = zero[1] = py_emit_zero(c, types[0]);
+    for (uint32_t i = 0; i < all; i++) zero[i] = py_emit_zero(c, types[i]);
     if (wrap(c, of, index, n, wrapped)) {
         py_if inner = py_begin_if(c, inside(c, of, wrapped, n), types, slots);
         if (values != NULL)
@@ -170,17 +187,17 @@ static void access(py_ctx *c, const py_node *at, const py_val *of, const py_val 
         py_end_if(c, &inner, zero, slots, w);
     } else {
         report(c, at, of, x, x, n);
-        w[0] = zero[0], w[1] = zero[1];
+        memcpy(w, zero, sizeof *w * all);
     }
     py_end_if(c, &outer, w, slots, results);
 }
 
 static bool get_element(py_ctx *c, const py_node *at, const py_val *of, const parts *p,
                         py_val *out) {
-    py_scalar s = of->type->scalar;
-    *out = (py_val){.type = py_type_scalar(s), .nonneg = py_scalar_is_unsigned(s)};
+    const py_type *s = element_type(c, of->type);
+    *out = (py_val){.type = s, .nonneg = s->kind == TY_SCALAR && py_scalar_is_unsigned(s->scalar)};
     if (!c->emit) return true;
-    out->v = PY_NEW(c, ir_value *, 2);
+    out->v = PY_NEW(c, ir_value *, py_type_slots(s));
     access(c, at, of, p->item, p->n, NULL, out->v);
     return true;
 }
@@ -380,6 +397,7 @@ static bool get_member(py_ctx *c, const py_node *at, const py_entity *of, const 
 bool py_get_item(py_ctx *c, const py_node *at, const py_val *of, const py_val *index, py_val *out) {
     parts p;
     if (of->type->kind == TY_TUPLE) return py_get_tuple_item(c, at, of, index, out);
+    if (py_is_text(of)) return py_chars_item(c, at, of, index, out);
     if (of->type->kind == TY_RECORD && is_name(index))
         return py_record_get(c, at, of, index->value.text, out);
     if (of->type->kind == TY_RECORD) {
@@ -394,11 +412,12 @@ bool py_get_item(py_ctx *c, const py_node *at, const py_val *of, const py_val *i
     if (of->type->kind != TY_ARRAY)
         return py_fail(c, at, "%s has no elements to index%s", py_type_text(c, of->type),
                        py_advice(c, of->type));
-    if (of->type->record != NULL && is_name(index))
+    if (of->type->record != NULL && !py_is_chars(of->type->record) && is_name(index))
         return py_array_field(c, at, of, index->value.text, out);
     if (!take_apart(c, at, of, index, &p)) return false;
     if (p.all_integers && p.n == of->type->ndim) {
-        if (of->type->record == NULL) return get_element(c, at, of, &p, out);
+        if (of->type->record == NULL || py_is_chars(of->type->record))
+            return get_element(c, at, of, &p, out);
         *out = py_val_record(c, of, p.item, p.n);
         return true;
     }
@@ -423,11 +442,11 @@ static bool fill_view(py_ctx *c, const py_node *at, const py_val *of, py_item it
     if (axis == ndim) {
         py_val value, element;
         if (!item(c, at, source, index, ndim, &value)) return false;
-        if (of->type->record != NULL) {
+        if (of->type->record != NULL && !py_is_chars(of->type->record)) {
             py_val r = py_val_record(c, of, index, (uint32_t)ndim);
             return py_record_assign(c, at, &r, &value);
         }
-        if (!py_to_scalar(c, at, &value, of->type->scalar, &element)) return false;
+        if (!py_convert(c, at, &value, element_type(c, of->type), &element)) return false;
         if (c->emit) access(c, at, of, index, (uint32_t)ndim, element.v, NULL);
         return true;
     }
@@ -472,7 +491,8 @@ bool py_set_item(py_ctx *c, const py_node *at, const py_val *of, const py_val *i
     if (of->type->kind != TY_ARRAY)
         return py_fail(c, at, "%s has no elements to assign", py_type_text(c, of->type));
     if (!take_apart(c, at, of, index, &p) || !may_write(c, at, of)) return false;
-    if (of->type->record != NULL && p.all_integers && p.n == of->type->ndim) {
+    bool record = of->type->record != NULL && !py_is_chars(of->type->record);
+    if (record && p.all_integers && p.n == of->type->ndim) {
         py_val r = py_val_record(c, of, p.item, p.n);
         return py_record_assign(c, at, &r, value);
     }
@@ -481,7 +501,7 @@ bool py_set_item(py_ctx *c, const py_node *at, const py_val *of, const py_val *i
         if (value->type->kind == TY_ARRAY)
             return py_fail(c, at, "an element of '%s' cannot be an array: write one element, a[i]",
                            name_of(at, of));
-        if (!py_to_scalar(c, at, value, of->type->scalar, &v)) return false;
+        if (!py_convert(c, at, value, element_type(c, of->type), &v)) return false;
         if (c->emit) access(c, at, of, p.item, p.n, v.v, NULL);
         return true;
     }

@@ -46,6 +46,7 @@ bool py_type_equal(const py_type *a, const py_type *b) {
         if (x->kind == PY_ENTITY_INTRINSIC) return strcmp(x->name, y->name) == 0;
         return x == y || x->handle != NULL || x->kind == PY_ENTITY_TYPE;
     }
+    if (a->kind == TY_CHARS) return true;
     for (uint32_t i = 0; i < a->count; i++)
         if (!py_type_equal(a->items[i], b->items[i])) return false;
     return py_names_equal(a->names, b->names) && py_record_equal(a->record, b->record);
@@ -64,6 +65,7 @@ uint32_t py_type_slots(const py_type *t) {
         for (uint32_t i = 0; i < t->count; i++) n += py_type_slots(t->items[i]);
         return n;
     case TY_OPTIONAL: return 1 + py_type_slots(t->items[0]);
+    case TY_CHARS: return py_chars_words(t);
     default: return 0;
     }
 }
@@ -87,7 +89,15 @@ ir_type py_type_slot(const py_type *t, uint32_t i) {
     }
 }
 
+static void print_chars(strbuf *b, uint32_t width, uint32_t count) {
+    strbuf_printf(b, "%s x %u", width == 1 ? "char" : "unichr", count); /* as Numba */
+}
+
 static void print_element(strbuf *b, const py_type *t) {
+    if (py_is_chars(t->record)) {
+        print_chars(b, t->record->width, t->record->size / t->record->width);
+        return;
+    }
     strbuf_puts(b, t->record != NULL ? "record(" : py_scalar_name(t->scalar));
     for (uint32_t i = 0; t->record != NULL && i < t->record->count; i++)
         strbuf_printf(b, "%s%s", i > 0 ? ", " : "", t->record->fields[i].name);
@@ -121,6 +131,7 @@ static void print_type(strbuf *b, const py_type *t) {
     case TY_ZIP: strbuf_puts(b, "iterator"); break;
     case TY_SLICE: strbuf_puts(b, "slice"); break;
     case TY_STRING: strbuf_puts(b, "string"); break;
+    case TY_CHARS: print_chars(b, t->scalar == PY_S_U8 ? 1 : 4, t->count); break;
     case TY_OPTIONAL:
         strbuf_puts(b, "None or ");
         print_type(b, t->items[0]);
@@ -203,8 +214,9 @@ static const py_type *unify_optional(py_ctx *c, const py_type *a, const py_type 
     items[0] = a->kind == TY_OPTIONAL ? a->items[0] : a;
     if (b->kind == TY_OPTIONAL) b = b->items[0];
     if (b->kind != TY_NONE) items[0] = py_type_unify(c, items[0], b);
-    bool possible = items[0] != NULL && (items[0]->kind == TY_SCALAR ||
-                                         items[0]->kind == TY_ARRAY || items[0]->kind == TY_TUPLE);
+    bool possible =
+        items[0] != NULL && (items[0]->kind == TY_SCALAR || items[0]->kind == TY_ARRAY ||
+                             items[0]->kind == TY_TUPLE || items[0]->kind == TY_CHARS);
     return possible ? py_type_tuple(c, items, 1, TY_OPTIONAL) : NULL;
 }
 
@@ -217,6 +229,7 @@ const py_type *py_type_unify(py_ctx *c, const py_type *a, const py_type *b) {
     if (a->kind != b->kind) return NULL;
     if (a->kind == TY_SCALAR) return py_type_scalar(py_scalar_unify(a->scalar, b->scalar));
     if (a->kind == TY_TUPLE) return unify_tuples(c, a, b);
+    if (a->kind == TY_CHARS) return py_chars_unify(c, a, b);
     if (a->kind == TY_RECORD && a->ndim == b->ndim) {
         const py_type **of = PY_NEW(c, const py_type *, 1);
         of[0] = py_type_unify(c, a->items[0], b->items[0]);
@@ -308,7 +321,8 @@ py_val py_val_none(void) { return (py_val){.type = &py_type_none}; }
 
 bool py_constant_equal(const py_constant *a, const py_constant *b) {
     if (a->kind != b->kind) return false;
-    if (a->kind == PY_VALUE_STRING) return strcmp(a->text, b->text) == 0;
+    if (a->kind == PY_VALUE_STRING || a->kind == PY_VALUE_BYTES)
+        return a->bytes == b->bytes && memcmp(a->text, b->text, a->bytes) == 0;
     return a->integer == b->integer && a->imaginary == b->imaginary;
 }
 
@@ -343,7 +357,7 @@ static py_scalar constant_type(py_ctx *c, const py_constant *k) {
 py_val py_val_constant(py_ctx *c, const py_constant *k, py_scalar type) {
     py_val out;
     if (k->kind == PY_VALUE_NONE) return py_val_none();
-    if (k->kind == PY_VALUE_STRING)
+    if (k->kind == PY_VALUE_STRING || k->kind == PY_VALUE_BYTES)
         return (py_val){.type = &py_type_string, .is_const = true, .value = *k};
     if (type == PY_S_NONE) type = constant_type(c, k);
     ir_type t = py_scalar_ir(type);

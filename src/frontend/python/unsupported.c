@@ -176,6 +176,7 @@ const char *py_advice(py_ctx *c, const py_type *t) {
     case TY_TUPLE:
         return t->names != NULL ? ": write it for the items, v.x" : ": take an item, t[0]";
     case TY_STRING: return ": kernels do not compute with strings";
+    case TY_CHARS: return ": a string is no number";
     case TY_NONE: return ": is a return missing in a function?";
     case TY_ENTITY: {
         const py_entity *e = t->entity;

@@ -16,6 +16,7 @@
  *   declared.c    calls of functions          named.c      named tuples, vector types
  *                 with signatures             unsupported.c what to write instead
  *   method.c      methods of values           closure.c    functions inside a kernel
+ *   chars.c       elements of dtypes S and U
  *   intrinsics.def + intrinsics_*.c: what can be called
  *
  * Functions returning bool have reported the error (py_fail) when they return false.
@@ -35,7 +36,8 @@ typedef enum py_type_kind {
     TY_RANGE,    /* slots: start, stop, step */
     TY_ZIP,      /* items: iterables; of enumerate: a range and an iterable */
     TY_SLICE,    /* slots: start, stop, step as i64; which are given: `given` */
-    TY_STRING,   /* compile-time only: the value is the constant */
+    TY_STRING,   /* compile-time only: the value is the constant, a str or bytes */
+    TY_CHARS,    /* `count` characters at most of type `scalar` (chars.c) */
     TY_OPTIONAL, /* None or items[0]; slots: 1 where it is not None, then the value's */
     TY_MIXED,    /* of a variable: items[0] on one way, items[1] on another */
     TY_ENTITY    /* compile-time only: function, module, type, intrinsic */
@@ -50,7 +52,7 @@ struct py_type {
     bool readonly;  /* ARRAY */
     uint8_t given;  /* SLICE: bits start 1, stop 2, step 4 */
     ir_type space;  /* ARRAY */
-    uint32_t count; /* TUPLE, ZIP, OPTIONAL, MIXED */
+    uint32_t count; /* TUPLE, ZIP, OPTIONAL, MIXED; CHARS: the most characters */
     const py_type *const *items;
     const py_entity *entity;
     const py_names *names;   /* TUPLE: its items have names, or NULL */
@@ -303,6 +305,33 @@ bool py_unary(py_ctx *c, const py_node *at, py_operator op, const py_val *a, py_
 bool py_compare(py_ctx *c, const py_node *at, py_operator op, const py_val *a, const py_val *b,
                 py_val *out);
 
+/* ---- chars.c ---- */
+typedef struct py_call py_call;
+uint32_t py_chars_words(const py_type *t);
+const py_type *py_chars_type(py_ctx *c, const py_record *r);
+const py_type *py_chars_unify(py_ctx *c, const py_type *a, const py_type *b); /* NULL: nothing */
+void py_chars_load(py_ctx *c, const py_type *t, ir_value *at, ir_value **out);
+void py_chars_store(py_ctx *c, const py_type *t, ir_value *at, ir_value *const *v);
+bool py_is_text(const py_val *v); /* CHARS, or a constant str or bytes */
+const py_type *py_text_type(py_ctx *c, const py_val *v);
+/* A text as CHARS. */
+bool py_to_chars(py_ctx *c, const py_node *at, const py_val *v, py_val *out);
+/* The same of a given size: what is longer is cut. */
+bool py_chars_convert(py_ctx *c, const py_node *at, const py_val *v, const py_type *to,
+                      py_val *out);
+/* These take texts. */
+bool py_chars_length(py_ctx *c, const py_node *at, const py_val *of, py_val *out);
+bool py_chars_item(py_ctx *c, const py_node *at, const py_val *of, const py_val *index,
+                   py_val *out);
+bool py_chars_compare(py_ctx *c, const py_node *at, py_operator op, const py_val *a,
+                      const py_val *b, py_val *out); /* EQ, NOTEQ, LT, LTE */
+bool py_chars_join(py_ctx *c, const py_node *at, const py_val *a, const py_val *b, py_val *out);
+bool py_chars_contains(py_ctx *c, const py_node *at, const py_val *part, const py_val *of,
+                       py_val *out);
+bool py_has_text_method(const char *name);
+bool py_chars_method(py_ctx *c, const py_val *of, py_call *x, py_val *out);
+bool py_chars_truth(py_ctx *c, const py_val *v, py_val *out); /* CHARS */
+
 /* ---- tuple.c ---- */
 bool py_get_tuple_item(py_ctx *c, const py_node *at, const py_val *of, const py_val *index,
                        py_val *out);
@@ -365,7 +394,6 @@ bool py_record_set(py_ctx *c, const py_node *at, const py_val *r, const char *na
 bool py_record_assign(py_ctx *c, const py_node *at, const py_val *r, const py_val *value);
 
 /* ---- named.c ---- */
-typedef struct py_call py_call;
 bool py_names_equal(const py_names *a, const py_names *b);
 py_val py_val_named(py_ctx *c, py_val *items, const py_names *names);
 bool py_named_attribute(const py_val *of, const char *name, py_val *out);

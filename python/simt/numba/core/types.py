@@ -105,11 +105,31 @@ class Record(Type):
         return from_dtype(self.dtype[field])
 
 
+class CharSeq(Type):
+    """Elements of a bytes dtype: count characters of one byte."""
+
+    _prefix, _kind = "char", "S"
+
+    def __init__(self, count):
+        import numpy
+
+        super().__init__(f"[{self._prefix} x {count}]")
+        self.count = count
+        self.dtype = self._simt_record = numpy.dtype(f"{self._kind}{count}")
+        self._text = record_text(self.dtype)
+
+
+class UnicodeCharSeq(CharSeq):
+    """Elements of a str dtype: count characters of four bytes."""
+
+    _prefix, _kind = "unichr", "U"
+
+
 class Array(Type):
     """An array of ndim dimensions; layout 'C', 'F' or 'A' (any strides)."""
 
     def __init__(self, dtype, ndim, layout, readonly=False, aligned=True):
-        if not isinstance(dtype, (Number, Record)):
+        if not isinstance(dtype, (Number, Record, CharSeq)):
             raise TypeError(f"arrays of {dtype} are not in simt yet")
         if not 0 <= ndim <= 8 or layout not in ("C", "F", "A"):
             raise ValueError(f"no array type of {ndim} dimensions and layout {layout!r}")
@@ -127,7 +147,7 @@ class Array(Type):
         )
 
     def _bytes(self):
-        record = isinstance(self.dtype, Record)
+        record = isinstance(self.dtype, (Record, CharSeq))
         number = ord("R") if record else self.dtype._simt_scalar
         head = bytes((ord("A"), number, self.ndim, ord(self.layout), 0 if self.mutable else 1))
         if not record:
@@ -303,7 +323,7 @@ def _read(s, at):
         at += 5
         if dtype == ord("R"):
             dtype, at = _read_record(s, at + 2)
-            dtype = Record(dtype)
+            dtype = from_dtype(dtype)
         else:
             dtype = SCALARS[dtype - 1]
         return Array(dtype, ndim, chr(layout), bool(flags & 1)), at
@@ -332,14 +352,31 @@ def _read(s, at):
 # Descriptions of records: see src/frontend/python/frontend.h.
 
 
-_ALIGNED = 0x8000
+_ALIGNED, _CHARS = 0x8000, 0x4000
+_MOST_CHARS = 1024
+
+
+def _is_chars(dtype):
+    return dtype.kind in "SU"
+
+
+def _chars_text(dtype):
+    if not dtype.isnative or not 0 < dtype.itemsize <= _MOST_CHARS:
+        raise TypeError(
+            f"elements of dtype {dtype.str}: kernels take strings of 1 to {_MOST_CHARS} bytes, "
+            "in the machine's byte order"
+        )
+    mark = _CHARS + (1 if dtype.kind == "S" else 4)
+    return dtype.itemsize.to_bytes(4, "little") + mark.to_bytes(2, "little")
 
 
 def record_text(dtype, depth=0):
-    """The description of a structured NumPy dtype."""
+    """The description of a structured NumPy dtype, or of one of strings."""
+    if _is_chars(dtype):
+        return _chars_text(dtype)
     if depth > 14:
         raise TypeError(f"records nested more than {depth} deep: kernels do not take them")
-    if len(dtype.names) >= _ALIGNED:
+    if len(dtype.names) >= _CHARS:
         raise TypeError(f"a record of {len(dtype.names)} fields: kernels do not take it")
     count = len(dtype.names) + (_ALIGNED if dtype.isalignedstruct else 0)
     out = dtype.itemsize.to_bytes(4, "little") + count.to_bytes(2, "little")
@@ -350,13 +387,14 @@ def record_text(dtype, depth=0):
             raise TypeError(f"field '{name}' has {len(shape)} dimensions: kernels have at most 8")
         out += name.encode() + b"\0" + offset.to_bytes(4, "little") + bytes((len(shape),))
         out += b"".join(n.to_bytes(4, "little") for n in shape)
-        if base.names:
+        if base.names or _is_chars(base):
             out += b"R" + record_text(base, depth + 1)
         else:
             scalar = _scalar_of(base)
             if scalar is None:
                 raise TypeError(
-                    f"field '{name}' of type {base}: records are of numbers, bools and records"
+                    f"field '{name}' of type {base}: records are of numbers, bools, strings and "
+                    "records"
                 )
             out += scalar._bytes()
     return out
@@ -378,6 +416,9 @@ def _read_record(s, at):
 
     itemsize, names, formats, offsets = number(4), [], [], []
     count = number(2)
+    if count & _CHARS:
+        kind, width = ("S", 1) if count & 1 else ("U", 4)
+        return numpy.dtype(f"{kind}{itemsize // width}"), at
     for _ in range(count & ~_ALIGNED):
         end = s.index(0, at)
         names.append(s[at:end].decode())
@@ -414,6 +455,10 @@ def from_dtype(dtype):
     """The scalar or record type of a NumPy dtype."""
     if getattr(dtype, "names", None):
         return Record(dtype)
+    if getattr(dtype, "kind", "") == "S":
+        return CharSeq(dtype.itemsize)
+    if getattr(dtype, "kind", "") == "U":
+        return UnicodeCharSeq(dtype.itemsize // 4)
     probe = _core.device_empty((0,), dtype)
     return SCALARS[probe._simt_element - 1]
 
@@ -422,7 +467,7 @@ def as_dtype(t):
     """The NumPy dtype of a scalar type."""
     import numpy
 
-    if isinstance(t, Record):
+    if isinstance(t, (Record, CharSeq)):
         return t.dtype
     if not isinstance(t, Number):
         raise NotImplementedError(f"{t} cannot be represented as a NumPy dtype")

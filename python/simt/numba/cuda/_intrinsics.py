@@ -54,6 +54,7 @@ NAMES = (
 )
 globals().update({name: Intrinsic(f"cuda.{name}") for name in NAMES})
 type_of = Intrinsic("simt.type_of")  # the number of a value's type
+char_code = Intrinsic("simt.char_code")  # of a string's character
 shared = Group("cuda.shared", ("array",))
 local = Group("cuda.local", ("array",))
 const = Group("cuda.const", ("array_like",))

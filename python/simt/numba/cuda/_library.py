@@ -9,6 +9,7 @@ from ..core.types import float64, int64, uint64
 from . import _intrinsics
 
 _type_of = _intrinsics.type_of
+_char_code = _intrinsics.char_code
 _BOOL, _UINT8, _UINT64, _FLOAT16 = 1, 6, 9, 10  # numbers of types: py_scalar of the front end
 
 
@@ -187,9 +188,56 @@ def builtin_sum(values, start=0):
     return total
 
 
+# Strings: elements of arrays of dtype S and U (src/frontend/python/chars.c).
+
+
+def _begins_at(a, b, start, n):
+    k = 0
+    while k < n and _char_code(a, start + k) == _char_code(b, k):
+        k += 1
+    return k == n
+
+
+def text_find(a, b):
+    n = len(b)
+    for i in range(len(a) - n + 1):
+        if _begins_at(a, b, i, n):
+            return i
+    return -1
+
+
+def text_rfind(a, b):
+    n = len(b)
+    for i in range(len(a) - n, -1, -1):
+        if _begins_at(a, b, i, n):
+            return i
+    return -1
+
+
+def text_contains(a, b):
+    return text_find(a, b) >= 0
+
+
+def text_startswith(a, b):
+    return len(b) <= len(a) and _begins_at(a, b, 0, len(b))
+
+
+def text_endswith(a, b):
+    return len(b) <= len(a) and _begins_at(a, b, len(a) - len(b), len(b))
+
+
+def text_isascii(a):
+    for i in range(len(a)):
+        if _char_code(a, i) > 127:
+            return False
+    return True
+
+
 _REDUCTIONS = ("sum", "prod", "mean", "var", "std", "min", "max", "argmin", "argmax", "any", "all")
 FUNCTIONS = {"array.dot": array_dot, "numpy.dot": array_dot, "array.fill": array_fill}
 for _name in _REDUCTIONS:
     FUNCTIONS[f"array.{_name}"] = FUNCTIONS[f"numpy.{_name}"] = globals()[f"array_{_name}"]
 FUNCTIONS["numpy.amin"], FUNCTIONS["numpy.amax"] = array_min, array_max
 FUNCTIONS["builtins.sum"] = builtin_sum
+for _name in ("find", "rfind", "contains", "startswith", "endswith", "isascii"):
+    FUNCTIONS[f"text.{_name}"] = globals()[f"text_{_name}"]
