@@ -7,11 +7,6 @@ static uint32_t all_axes(const array *a) {
     return a->ndim == 0 ? 0 : (uint32_t)((1ull << a->ndim) - 1);
 }
 
-static bool is_position(array_op op) { return op == OP_ARGMAX || op == OP_ARGMIN; }
-static bool has_identity(array_op op) {
-    return op == OP_SUM || op == OP_PROD || op == OP_ANY || op == OP_ALL;
-}
-
 static int result_shape(const array *a, uint32_t mask, bool keepdims, int64_t *shape) {
     int ndim = 0;
     for (int d = 0; d < a->ndim; d++) {
@@ -26,12 +21,12 @@ static int result_shape(const array *a, uint32_t mask, bool keepdims, int64_t *s
 static simt_status empty_error(array_op op, graph_face face) {
     const char *name = array_op_table[op].name;
     if (face == FACE_TORCH)
-        return status_fail(is_position(op) ? SIMT_ERR_INDEX : SIMT_ERR_RUNTIME,
+        return status_fail(array_op_is_position(op) ? SIMT_ERR_INDEX : SIMT_ERR_RUNTIME,
                            "%s(): Expected reduction dim to be specified for input.numel() == 0. "
                            "Specify the reduction "
                            "dim with the 'dim' argument.",
                            name);
-    if (is_position(op))
+    if (array_op_is_position(op))
         return status_fail(SIMT_ERR_VALUE, "attempt to get %s of an empty sequence", name);
     return status_fail(SIMT_ERR_VALUE,
                        "zero-size array to reduction operation %s which has no identity",
@@ -41,10 +36,11 @@ static simt_status empty_error(array_op op, graph_face face) {
 /* Nothing is reduced (0-d, or all reduced axes have length 1): a conversion. */
 static simt_status trivial(array_op op, array *a, dtype dt, const int64_t *shape, int ndim,
                            array **out) {
-    if (is_position(op)) return array_full(dt, shape, ndim, (scalar){.kind = 'I', .i = 0}, out);
+    if (array_op_is_position(op))
+        return array_full(dt, shape, ndim, (scalar){.kind = 'I', .i = 0}, out);
     array *view;
     SIMT_TRY(array_reshape(a, shape, ndim, &view));
-    dtype truth = op == OP_ANY || op == OP_ALL ? DT_BOOL : dt;
+    dtype truth = array_op_table[op].dtypes == 'B' ? DT_BOOL : dt;
     simt_status status = array_astype(view, truth, out);
     array_unref(view);
     if (status == SIMT_OK && truth != dt) { /* PyTorch's uint8 any and all */
@@ -59,9 +55,8 @@ static simt_status reduce_node(array_op op, array *a, uint32_t mask, dtype dt, c
                                int ndim, array **out) {
     queue_request q;
     queue_request_init(&q, op);
-    q.node.compute = op == OP_SUM || op == OP_PROD  ? dt
-                     : op == OP_ANY || op == OP_ALL ? DT_BOOL
-                                                    : a->dt;
+    char rule = array_op_table[op].dtypes;
+    q.node.compute = rule == 'N' ? dt : rule == 'B' ? DT_BOOL : a->dt;
     q.node.nparams = 1;
     q.node.params[0] = mask;
     queue_input(&q, a);
@@ -87,14 +82,14 @@ simt_status array_reduce(array_op op, array *a, const reduce_options *o, array *
     int64_t shape[ARRAY_MAX_NDIM], reduced = 1, kept = 1;
     int ndim = result_shape(a, mask, o->keepdims, shape);
     for (int d = 0; d < a->ndim; d++) *(mask >> d & 1 ? &reduced : &kept) *= a->shape[d];
-    if (reduced == 0 && !has_identity(op)) return empty_error(op, o->face);
+    if (reduced == 0 && !array_op_has_identity(op)) return empty_error(op, o->face);
     if (kept == 0) return array_empty(dt, shape, ndim, out);
     if (reduced == 0) {
-        bool one = op == OP_PROD || op == OP_ALL;
+        bool one = array_op_table[op].neutral == ONE;
         return array_full(dt, shape, ndim, (scalar){.kind = 'I', .i = one}, out);
     }
     if (reduced == 1) return trivial(op, a, dt, shape, ndim, out);
-    if (is_position(op) && mask == all_axes(a) && a->ndim > 1)
+    if (array_op_is_position(op) && mask == all_axes(a) && a->ndim > 1)
         return flat_position(op, a, dt, shape, ndim, out);
     return reduce_node(op, a, mask, dt, shape, ndim, out);
 }

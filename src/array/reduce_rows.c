@@ -94,7 +94,7 @@ simt_status call_reduce_rows(const call_args *c) {
     reducing r = {.c = c, .loops = ISA_CHOOSE(rows_find, NULL)(c->in[0].dt), .rows = 1};
     if (!graph_reduces_rows(c->node, &length) || r.loops == NULL)
         return status_fail(SIMT_ERR_INTERNAL, "no rows in '%s'", array_op_table[op].name);
-    r.position = op == OP_ARGMAX || op == OP_ARGMIN;
+    r.position = array_op_is_position(op);
     r.value = op == OP_SUM                      ? r.loops->sum
               : op == OP_MAX || op == OP_ARGMAX ? r.loops->largest
                                                 : r.loops->smallest;

@@ -92,16 +92,15 @@ static void keep_axes(grad_node *n, uint32_t mask, bool keepdims) {
     n->params[1] = keepdims;
 }
 
+#define NO_RULE                                            NULL
+#define RULE(name)                                         rule_##name
+#define RED(id, name, dtypes, neutral, combine, grad, ...) [OP_##id] = grad,
+static const grad_rule rules[ARRAY_OP_COUNT] = {
+#include "graph/array_ops.def"
+};
+
 simt_status grad_reduce(array_op op, tensor *t, uint32_t mask, bool keepdims, int dt,
                         tensor **out) {
-    static const struct {
-        array_op op;
-        const char *name, *dim_name;
-        grad_rule rule;
-    } rules[] = {{OP_SUM, "SumBackward0", "SumBackward1", rule_sum},
-                 {OP_PROD, "ProdBackward0", "ProdBackward1", rule_prod},
-                 {OP_MAX, "MaxBackward1", "AmaxBackward0", rule_extremum},
-                 {OP_MIN, "MinBackward1", "AminBackward0", rule_extremum}};
     reduce_options o = {.axes_mask = mask,
                         .keepdims = keepdims,
                         .face = FACE_TORCH,
@@ -113,10 +112,9 @@ simt_status grad_reduce(array_op op, tensor *t, uint32_t mask, bool keepdims, in
     grad_node *n = NULL;
     bool whole = !keepdims && mask == (1u << t->a->ndim) - 1;
     simt_status s = SIMT_OK;
-    for (int i = 0; i < 4 && dtype_is_float(a->dt); i++)
-        if (rules[i].op == op)
-            s = grad_node_new(whole ? rules[i].name : rules[i].dim_name, rules[i].rule, &t, 1, 2, 2,
-                              &n);
+    const array_op_info *row = &array_op_table[op];
+    if (dtype_is_float(a->dt) && rules[op])
+        s = grad_node_new(whole ? row->node : row->node_dim, rules[op], &t, 1, 2, 2, &n);
     if (s != SIMT_OK) {
         array_unref(a);
         return s;

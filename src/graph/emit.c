@@ -2,7 +2,7 @@
  *
  * In: operands in the node's compute type. Out: the value in its result type. 16-bit floats are
  * computed in f32 and rounded once per node, so no emitter sees them.
- * Adding a row: a formula in array_ops.def, or one case in emit_primitive.
+ * Adding a row: a formula or an IR operation in array_ops.def, or an EMITTER here.
  */
 #include "graph/emit.h"
 
@@ -178,107 +178,68 @@ static ir_value *absolute(ir_builder *b, dtype dt, ir_value *x) {
     return dtype_is_signed(dt) ? ir_unary(b, IR_ABS, x) : x;
 }
 
-/* Rows that are one IR operation, by kind of type. NONE: another case handles it or it cannot be. */
-#define NONE IR_OP_COUNT
-static const spelling one_op[ARRAY_OP_COUNT] = {
-    [OP_ADD] = {IR_FADD, IR_ADD, IR_ADD, IR_OR},
-    [OP_SUBTRACT] = {IR_FSUB, IR_SUB, IR_SUB, IR_XOR},
-    [OP_MULTIPLY] = {IR_FMUL, IR_MUL, IR_MUL, IR_AND},
-    [OP_DIVIDE] = {IR_FDIV, NONE, NONE, NONE},
-    [OP_FMOD] = {IR_FREM, IR_REM_S, IR_REM_U, NONE},
-    [OP_MAXIMUM] = {IR_FMAX_NAN, IR_MAX_S, IR_MAX_U, IR_OR},
-    [OP_MINIMUM] = {IR_FMIN_NAN, IR_MIN_S, IR_MIN_U, IR_AND},
-    [OP_FMAX] = {IR_FMAX_NUM, IR_MAX_S, IR_MAX_U, IR_OR},
-    [OP_FMIN] = {IR_FMIN_NUM, IR_MIN_S, IR_MIN_U, IR_AND},
-    [OP_LOGICAL_AND] = {NONE, NONE, NONE, IR_AND},
-    [OP_LOGICAL_OR] = {NONE, NONE, NONE, IR_OR},
-    [OP_LOGICAL_XOR] = {NONE, NONE, NONE, IR_XOR},
-    [OP_BITWISE_AND] = {NONE, IR_AND, IR_AND, IR_AND},
-    [OP_BITWISE_OR] = {NONE, IR_OR, IR_OR, IR_OR},
-    [OP_BITWISE_XOR] = {NONE, IR_XOR, IR_XOR, IR_XOR},
-    [OP_LEFT_SHIFT] = {NONE, IR_SHL, IR_SHL, NONE},
-    [OP_RIGHT_SHIFT] = {NONE, IR_SHR_S, IR_SHR_U, NONE},
-    [OP_COPYSIGN] = {IR_FCOPYSIGN, NONE, NONE, NONE},
-    [OP_LOGICAL_NOT] = {NONE, NONE, NONE, IR_NOT},
-    [OP_INVERT] = {NONE, IR_NOT, IR_NOT, IR_NOT},
-    [OP_EXP] = {IR_EXP, NONE, NONE, NONE},
-    [OP_EXPM1] = {IR_EXPM1, NONE, NONE, NONE},
-    [OP_LOG] = {IR_LOG, NONE, NONE, NONE},
-    [OP_LOG1P] = {IR_LOG1P, NONE, NONE, NONE},
-    [OP_SQRT] = {IR_FSQRT, NONE, NONE, NONE},
-    [OP_SIN] = {IR_SIN, NONE, NONE, NONE},
-    [OP_COS] = {IR_COS, NONE, NONE, NONE},
-    [OP_TANH] = {IR_TANH, NONE, NONE, NONE},
-    [OP_ERF] = {IR_ERF, NONE, NONE, NONE},
-    [OP_EXP2] = {IR_EXP2, NONE, NONE, NONE},
-    [OP_LOG2] = {IR_LOG2, NONE, NONE, NONE},
-    [OP_LOG10] = {IR_LOG10, NONE, NONE, NONE},
-    [OP_RSQRT] = {IR_RSQRT, NONE, NONE, NONE},
-    [OP_CBRT] = {IR_CBRT, NONE, NONE, NONE},
-    [OP_HYPOT] = {IR_HYPOT, NONE, NONE, NONE},
-    [OP_TAN] = {IR_TAN, NONE, NONE, NONE},
-    [OP_ARCSIN] = {IR_ASIN, NONE, NONE, NONE},
-    [OP_ARCCOS] = {IR_ACOS, NONE, NONE, NONE},
-    [OP_ARCTAN] = {IR_ATAN, NONE, NONE, NONE},
-    [OP_ARCTAN2] = {IR_ATAN2, NONE, NONE, NONE},
-    [OP_SINH] = {IR_SINH, NONE, NONE, NONE},
-    [OP_COSH] = {IR_COSH, NONE, NONE, NONE},
-    [OP_ARCSINH] = {IR_ASINH, NONE, NONE, NONE},
-    [OP_ARCCOSH] = {IR_ACOSH, NONE, NONE, NONE},
-    [OP_ARCTANH] = {IR_ATANH, NONE, NONE, NONE},
-    [OP_ERFC] = {IR_ERFC, NONE, NONE, NONE},
-    [OP_ERFINV] = {IR_ERFINV, NONE, NONE, NONE},
-    [OP_LGAMMA] = {IR_LGAMMA, NONE, NONE, NONE},
-    [OP_NEXTAFTER] = {IR_NEXTAFTER, NONE, NONE, NONE},
-    [OP_FREXP_FRACTION] = {IR_FREXP_FRACTION, NONE, NONE, NONE},
-};
+/* ---- the column `how` ---- */
 
-static ir_op rounding_op(array_op op) {
-    return op == OP_FLOOR  ? IR_FFLOOR
-           : op == OP_CEIL ? IR_FCEIL
-           : op == OP_RINT ? IR_FRINT
-                           : IR_FTRUNC;
+#define EMITTER(name) \
+    static ir_value *emit_##name(ir_builder *b, array_op op, dtype dt, ir_value *const *a)
+EMITTER(compare) { return compare(b, op, dt, a[0], a[1]); }
+EMITTER(divmod) {
+    bool quotient = op == OP_FLOOR_DIVIDE;
+    return dtype_is_float(dt) ? float_divmod(b, dt, a[0], a[1], quotient)
+                              : integer_divmod(b, dt, a[0], a[1], quotient);
+}
+EMITTER(power) {
+    return dtype_is_float(dt) ? ir_binary(b, IR_POW, a[0], a[1]) : integer_power(b, dt, a[0], a[1]);
+}
+EMITTER(negate) { return negate(b, dt, a[0]); }
+EMITTER(same) { return a[0]; }
+EMITTER(absolute) { return absolute(b, dt, a[0]); }
+EMITTER(sign) { return sign(b, dt, a[0]); }
+EMITTER(rounding) {
+    ir_op rounds = op == OP_FLOOR  ? IR_FFLOOR
+                   : op == OP_CEIL ? IR_FCEIL
+                   : op == OP_RINT ? IR_FRINT
+                                   : IR_FTRUNC;
+    return dtype_is_float(dt) ? ir_unary(b, rounds, a[0]) : a[0];
+}
+EMITTER(infinite) { return infinite(b, op, dt, a[0]); }
+EMITTER(sign_bit) { return sign_bit(b, dt, a[0]); }
+EMITTER(where) { return ir_select(b, a[0], a[1], a[2]); }
+EMITTER(exponent) {
+    return ir_cast(b, IR_SITOFP, emit_type(dt), ir_unary(b, IR_FREXP_EXPONENT, a[0]));
 }
 
-/* NULL: the row is none of the primitive ones. */
+typedef struct emission {
+    ir_value *(*code)(ir_builder *, array_op, dtype, ir_value *const *);
+    bool spelled; /* one IR operation: op */
+    spelling op;
+} emission;
+
+#define IR_NONE IR_OP_COUNT
+#define FORMULA(text) \
+    { NULL }
+#define NODE \
+    { NULL }
+#define CODE(name) \
+    { emit_##name }
+#define FLOATS(op) OPS(op, NONE, NONE, NONE)
+#define BOOLS(op)  OPS(NONE, NONE, NONE, op)
+#define OPS(f, s, u, b)                                \
+    {                                                  \
+        NULL, true, { IR_##f, IR_##s, IR_##u, IR_##b } \
+    }
+#define EW(id, name, arity, dtypes, how, ...) [OP_##id] = how,
+static const emission emissions[ARRAY_OP_COUNT] = {
+#include "graph/array_ops.def"
+};
+
+/* NULL: the row is a formula. */
 static ir_value *emit_primitive(ir_builder *b, array_op op, dtype dt, ir_value *const *a) {
-    bool is_float = dtype_is_float(dt);
-    switch (op) {
-    case OP_EQUAL:
-    case OP_NOT_EQUAL:
-    case OP_LESS:
-    case OP_LESS_EQUAL:
-    case OP_GREATER:
-    case OP_GREATER_EQUAL: return compare(b, op, dt, a[0], a[1]);
-    case OP_FLOOR_DIVIDE:
-    case OP_REMAINDER: {
-        bool quotient = op == OP_FLOOR_DIVIDE;
-        return is_float ? float_divmod(b, dt, a[0], a[1], quotient)
-                        : integer_divmod(b, dt, a[0], a[1], quotient);
-    }
-    case OP_POWER:
-        return is_float ? ir_binary(b, IR_POW, a[0], a[1]) : integer_power(b, dt, a[0], a[1]);
-    case OP_NEGATIVE: return negate(b, dt, a[0]);
-    case OP_POSITIVE:
-    case OP_COPY: return a[0];
-    case OP_ABSOLUTE: return absolute(b, dt, a[0]);
-    case OP_SIGN: return sign(b, dt, a[0]);
-    case OP_FLOOR:
-    case OP_CEIL:
-    case OP_RINT:
-    case OP_TRUNC: return is_float ? ir_unary(b, rounding_op(op), a[0]) : a[0];
-    case OP_ISINF:
-    case OP_ISFINITE: return infinite(b, op, dt, a[0]);
-    case OP_SIGNBIT: return sign_bit(b, dt, a[0]);
-    case OP_WHERE: return ir_select(b, a[0], a[1], a[2]);
-    case OP_FREXP_EXPONENT:
-        return ir_cast(b, IR_SITOFP, emit_type(dt), ir_unary(b, IR_FREXP_EXPONENT, a[0]));
-    default: break;
-    }
-    spelling w = one_op[op];
-    if (w.f == 0 && w.s == 0) return NULL; /* no row in the table above: op 0 is const */
-    return array_op_table[op].arity == 1 ? ir_unary(b, spell(w, dt), a[0])
-                                         : ir_binary(b, spell(w, dt), a[0], a[1]);
+    const emission *how = &emissions[op];
+    if (how->code) return how->code(b, op, dt, a);
+    if (!how->spelled) return NULL;
+    return array_op_table[op].arity == 1 ? ir_unary(b, spell(how->op, dt), a[0])
+                                         : ir_binary(b, spell(how->op, dt), a[0], a[1]);
 }
 
 /* ---- formulas ---- */
@@ -478,21 +439,17 @@ ir_value *emit_elementwise(ir_builder *b, arena *mem, const graph_node *node,
 /* ---- reductions ---- */
 
 static dtype accumulator_dtype(const graph_node *node) {
-    switch (node->op) {
-    case OP_ANY:
-    case OP_ALL: return DT_BOOL;
-    case OP_SUM:
-    case OP_PROD: {
+    switch (array_op_table[node->op].dtypes) {
+    case 'B': return DT_BOOL;
+    case 'N': {
         dtype dt = node->out.dt;
-        return dtype_is_float(dt) && dtype_bytes(dt) == 2 ? DT_F32 : dt == DT_BOOL ? DT_BOOL : dt;
+        return dtype_is_float(dt) && dtype_bytes(dt) == 2 ? DT_F32 : dt;
     }
     default: return node->in[0].dt;
     }
 }
 
-static bool has_position(const graph_node *node) {
-    return node->op == OP_ARGMAX || node->op == OP_ARGMIN;
-}
+static bool has_position(const graph_node *node) { return array_op_is_position(node->op); }
 
 /* Of positions while they are compared: 32 bits are half the work. */
 static dtype position_dtype(const graph_node *node) {
@@ -520,17 +477,13 @@ static ir_value *extreme(ir_builder *b, dtype dt, bool largest) {
 
 void emit_reduction_identity(ir_builder *b, const graph_node *node, ir_value *acc[2]) {
     dtype dt = accumulator_dtype(node);
-    switch (node->op) {
-    case OP_SUM:
-        acc[0] = number(b, dt, dtype_is_float(dt) ? -0.0 : 0);
-        break; /* -0 + x is x, also for -0 */
-    case OP_PROD: acc[0] = number(b, dt, 1); break;
-    case OP_ANY: acc[0] = number(b, dt, 0); break;
-    case OP_ALL: acc[0] = number(b, dt, 1); break;
-    case OP_MAX:
-    case OP_ARGMAX: acc[0] = extreme(b, dt, false); break;
-    default: acc[0] = extreme(b, dt, true); break;
-    }
+    reduction_neutral neutral = array_op_table[node->op].neutral;
+    if (neutral == LOWEST || neutral == HIGHEST)
+        acc[0] = extreme(b, dt, neutral == HIGHEST);
+    else if (neutral == MINUS_ZERO && dtype_is_float(dt))
+        acc[0] = number(b, dt, -0.0); /* -0 + x is x, also for -0 */
+    else
+        acc[0] = number(b, dt, neutral == ONE);
     /* a position after all others: any element, even an equal one, comes before it */
     acc[1] = has_position(node) ? extreme(b, position_dtype(node), true) : NULL;
 }
@@ -544,8 +497,7 @@ void emit_reduction_element(ir_builder *b, const graph_node *node, ir_value *val
 /* NumPy's argmax: NaN beats all, the first of equals wins. */
 static void combine_position(ir_builder *b, const graph_node *node, dtype dt, ir_value *acc[2],
                              ir_value *const other[2]) {
-    array_op better_op = node->op == OP_ARGMAX ? OP_GREATER : OP_LESS;
-    ir_value *better = compare(b, better_op, dt, other[0], acc[0]);
+    ir_value *better = compare(b, array_op_table[node->op].combine, dt, other[0], acc[0]);
     ir_value *same = compare(b, OP_EQUAL, dt, other[0], acc[0]);
     if (dtype_is_float(dt)) {
         ir_value *other_nan = ir_binary(b, IR_FNE, other[0], other[0]),
@@ -566,14 +518,14 @@ void emit_reduction_step(ir_builder *b, const graph_node *node, ir_value *acc[2]
         return;
     }
     dtype dt = accumulator_dtype(node);
-    bool largest = node->op == OP_ARGMAX;
+    array_op better = array_op_table[node->op].combine;
     ir_value *take;
     if (dtype_is_float(dt)) { /* not other <= acc: also where other is NaN; nothing beats NaN */
-        array_op not_better = largest ? OP_LESS_EQUAL : OP_GREATER_EQUAL;
+        array_op not_better = better == OP_GREATER ? OP_LESS_EQUAL : OP_GREATER_EQUAL;
         take = ir_unary(b, IR_NOT, compare(b, not_better, dt, other[0], acc[0]));
         take = both(b, take, compare(b, OP_EQUAL, dt, acc[0], acc[0]));
     } else {
-        take = compare(b, largest ? OP_GREATER : OP_LESS, dt, other[0], acc[0]);
+        take = compare(b, better, dt, other[0], acc[0]);
     }
     acc[0] = ir_select(b, take, other[0], acc[0]);
     acc[1] = ir_select(b, take, other[1], acc[1]);
@@ -582,15 +534,10 @@ void emit_reduction_step(ir_builder *b, const graph_node *node, ir_value *acc[2]
 void emit_reduction_combine(ir_builder *b, const graph_node *node, ir_value *acc[2],
                             ir_value *const other[2]) {
     dtype dt = accumulator_dtype(node);
-    array_op op;
-    switch (node->op) {
-    case OP_SUM: op = OP_ADD; break;
-    case OP_PROD: op = OP_MULTIPLY; break;
-    case OP_ANY: op = OP_LOGICAL_OR; break;
-    case OP_ALL: op = OP_LOGICAL_AND; break;
-    case OP_MAX: op = OP_MAXIMUM; break;
-    case OP_MIN: op = OP_MINIMUM; break;
-    default: combine_position(b, node, dt, acc, other); return;
+    array_op op = array_op_table[node->op].combine;
+    if (has_position(node)) {
+        combine_position(b, node, dt, acc, other);
+        return;
     }
     ir_value *pair[2] = {acc[0], other[0]};
     if (dtype_is_float(dt) && dtype_bytes(dt) == 2) { /* max, min of 16-bit floats: exact in f32 */

@@ -36,12 +36,12 @@ void emit_reduction_identity(ir_builder *b, const graph_node *node, ir_value *ac
 void emit_reduction_element(ir_builder *b, const graph_node *node, ir_value *value,
                             ir_value *position, ir_value *acc[2]);
 /* acc = acc combined with other; acc stands for the earlier elements where order matters. */
-/* As emit_reduction_combine, where other's position comes after all that acc has seen; a position
- * that stays INT64_MAX means the first. */
-void emit_reduction_step(ir_builder *b, const graph_node *node, ir_value *acc[2],
-                         ir_value *const other[2]);
 void emit_reduction_combine(ir_builder *b, const graph_node *node, ir_value *acc[2],
                             ir_value *const other[2]);
+/* The same, where other's position comes after all that acc has seen; a position that stays the largest
+ * means the first. */
+void emit_reduction_step(ir_builder *b, const graph_node *node, ir_value *acc[2],
+                         ir_value *const other[2]);
 /* The result in the node's result type. */
 ir_value *emit_reduction_result(ir_builder *b, const graph_node *node, ir_value *const acc[2]);
 

@@ -22,22 +22,32 @@
 #define GRAPH_MAX_PARAMS  16
 
 typedef enum array_op {
-#define EW(id, name, arity, dtypes, expansion, grad_a, grad_b, grad_c) OP_##id,
-#define RED(id, name, dtypes, grad)                                    OP_##id,
-#define CALL(id, name, inputs, grad)                                   OP_##id,
+#define EW(id, ...)   OP_##id,
+#define RED(id, ...)  OP_##id,
+#define CALL(id, ...) OP_##id,
 #include "graph/array_ops.def"
     ARRAY_OP_COUNT
 } array_op;
 
 typedef enum array_op_kind { OP_KIND_EW, OP_KIND_RED, OP_KIND_CALL } array_op_kind;
+typedef enum reduction_neutral { MINUS_ZERO, ZERO, ONE, LOWEST, HIGHEST } reduction_neutral;
 typedef struct array_op_info {
-    const char *name, *expansion;
+    const char *name;
+    const char *expansion; /* FORMULA, or "" */
     const char *grad[3];
-    int8_t arity; /* -1: any */
+    const char *node,
+        *node_dim;    /* PyTorch's name of the gradient's node; reductions over some axes */
+    const char *cupy; /* names, separated by spaces */
+    int8_t arity;     /* -1: any */
     char dtypes;
     array_op_kind kind;
+    reduction_neutral neutral; /* OP_KIND_RED */
+    array_op combine;
 } array_op_info;
 extern const array_op_info array_op_table[ARRAY_OP_COUNT];
+/* Reductions: those that give a position; those of nothing at all that have a value. */
+static inline bool array_op_is_position(array_op op) { return array_op_table[op].dtypes == 'P'; }
+static inline bool array_op_has_identity(array_op op) { return array_op_table[op].neutral <= ONE; }
 /* The row of that name, or ARRAY_OP_COUNT. */
 array_op array_op_find(const char *name);
 

@@ -5,10 +5,44 @@
 #include <string.h>
 
 const array_op_info array_op_table[ARRAY_OP_COUNT] = {
-#define EW(id, name, arity, dtypes, expansion, a, b, c) \
-    [OP_##id] = {name, expansion, {a, b, c}, arity, #dtypes[0], OP_KIND_EW},
-#define RED(id, name, dtypes, grad)  [OP_##id] = {name, "", {grad}, 1, #dtypes[0], OP_KIND_RED},
-#define CALL(id, name, inputs, grad) [OP_##id] = {name, "", {grad}, inputs, 'X', OP_KIND_CALL},
+#define FORMULA(text) text
+#define FLOATS(op)    ""
+#define BOOLS(op)     ""
+#define OPS(...)      ""
+#define CODE(name)    ""
+#define NODE          ""
+#define EW(id, text, n, rule, how, a, b, c, backward, names, ...) \
+    [OP_##id] = {.kind = OP_KIND_EW,                              \
+                 .name = text,                                    \
+                 .arity = n,                                      \
+                 .dtypes = #rule[0],                              \
+                 .expansion = how,                                \
+                 .grad = {a, b, c},                               \
+                 .node = backward,                                \
+                 .cupy = names},
+#define RULE(name) "=" #name
+#define NO_RULE    "0"
+#define RED(id, text, rule, start, step, gradient, backward, backward_dim, ...) \
+    [OP_##id] = {.kind = OP_KIND_RED,                                           \
+                 .name = text,                                                  \
+                 .arity = 1,                                                    \
+                 .dtypes = #rule[0],                                            \
+                 .expansion = "",                                               \
+                 .neutral = start,                                              \
+                 .combine = OP_##step,                                          \
+                 .grad = {gradient},                                            \
+                 .node = backward,                                              \
+                 .node_dim = backward_dim,                                      \
+                 .cupy = text},
+#define CALL(id, text, inputs, gradient) \
+    [OP_##id] = {.kind = OP_KIND_CALL,   \
+                 .name = text,           \
+                 .arity = inputs,        \
+                 .dtypes = 'X',          \
+                 .expansion = "",        \
+                 .grad = {gradient},     \
+                 .node = "",             \
+                 .cupy = ""},
 #include "graph/array_ops.def"
 };
 

@@ -14,22 +14,29 @@ TABLE = Path(__file__).resolve().parents[2] / "src" / "graph" / "array_ops.def"
 F64 = torch.float64
 
 
+def columns(text):
+    """A row's columns: what commas outside of quotes and brackets divide."""
+    out, depth, quoted = [""], 0, False
+    for c in text:
+        quoted ^= c == '"'
+        depth += 0 if quoted else (c == "(") - (c == ")")
+        if c == "," and not quoted and not depth:
+            out.append("")
+        elif depth >= 0:
+            out[-1] += c
+        else:
+            return ["".join(re.findall(r'"([^"]*)"', x)) or x.strip() for x in out]
+
+
 def rows():
     """(name, arity, the operands' formulas) of the rows that have a gradient."""
     text = re.sub(r"/\*.*?\*/", "", TABLE.read_text(), flags=re.S)
     out = []
     for m in re.finditer(r"^EW\(", text, re.M):
-        at, depth, quoted = m.end(), 1, False
-        while depth:
-            quoted ^= text[at] == '"'
-            depth += 0 if quoted else (text[at] == "(") - (text[at] == ")")
-            at += 1
-        row = text[m.end() : at - 1].replace("\n", " ")
-        parts = re.findall(r'"([^"]*)"', row)
-        arity, kind = re.search(r'",\s*(\d),\s*(\w),', row).groups()
-        arity, formulas = int(arity), parts[-3:]
-        if arity and kind in "AFNXW" and any(f not in ("", "0") for f in formulas):
-            out.append((parts[0], arity, formulas))
+        _, name, arity, kind, _, *formulas = columns(text[m.end() :])[:8]
+        formulas = ["" if f == '""' else f for f in formulas]
+        if int(arity) and kind in "AFNXW" and any(f not in ("", "0") for f in formulas):
+            out.append((name, int(arity), formulas))
     return out
 
 

@@ -135,42 +135,19 @@ euler_gamma = 0.5772156649015329
 inf = float("inf")
 nan = float("nan")
 
-_UFUNCS = """add subtract multiply divide floor_divide remainder fmod power negative positive
-absolute sign square maximum minimum fmax fmin exp exp2 expm1 log log2 log10 log1p sqrt
-sin cos tan tanh floor ceil rint trunc equal not_equal less less_equal greater greater_equal isnan
-isinf isfinite signbit logical_and logical_or logical_xor logical_not bitwise_and bitwise_or
-bitwise_xor invert left_shift right_shift copysign rsqrt cbrt hypot logaddexp logaddexp2 arcsin
-arccos arctan arctan2 sinh cosh arcsinh arccosh arctanh sinc nextafter"""
-_REDUCTIONS = "sum prod max min any all argmax argmin mean var std"
 _ALIASES = {
-    "true_divide": "divide",
-    "mod": "remainder",
-    "abs": "absolute",
-    "fix": "trunc",
-    "bitwise_not": "invert",
     "amax": "max",
     "amin": "min",
-    "pow": "power",
     "round": "around",
     "radians": "deg2rad",
     "degrees": "rad2deg",
     "row_stack": "vstack",
     "concat": "concatenate",
     "permute_dims": "transpose",
-    "asin": "arcsin",
-    "acos": "arccos",
-    "atan": "arctan",
-    "atan2": "arctan2",
-    "asinh": "arcsinh",
-    "acosh": "arccosh",
-    "atanh": "arctanh",
-    "bitwise_left_shift": "left_shift",
-    "bitwise_right_shift": "right_shift",
 }
-for _name in _UFUNCS.split():
-    globals()[_name] = getattr(_core, "ew_" + _name)
-for _name in _REDUCTIONS.split():
-    globals()[_name] = getattr(_core, "red_" + _name)
+for _name, _target in _core.table_names().items():  # the rows of the table of operations
+    globals()[_name] = getattr(_core, _target)
+mean, var, std = _core.red_mean, _core.red_var, _core.red_std
 for _name, _target in _ALIASES.items():
     globals()[_name] = globals()[_target]
 del _name, _target

@@ -74,12 +74,12 @@ static inline PyObject *ew_call(array_op op, int arity, PyObject *const *args, P
 }
 
 /* Rows without operands (creation) are never called, but have a function: the table stays simple. */
-#define EW(id, name, arity, dtypes, expansion, a, b, c) \
+#define EW(id, name, arity, ...) \
     FUNCTION(ew_##id) { return ew_call(OP_##id, arity, args, nargs, kwnames); }
 #include "graph/array_ops.def"
 
 static PyMethodDef ew_functions[] = {
-#define EW(id, name, arity, dtypes, expansion, a, b, c) FAST(name, ew_##id),
+#define EW(id, name, ...) FAST(name, ew_##id),
 #include "graph/array_ops.def"
     {NULL},
 };
@@ -90,9 +90,7 @@ static bool add_ew_functions(PyObject *module) {
     bool ok = owner != NULL;
     for (PyMethodDef *def = ew_functions; ok && def->ml_name; def++) {
         const array_op_info *row = &array_op_table[array_op_find(def->ml_name)];
-        if (row->arity < 1 || row->dtypes == 'X' || strchr(row->expansion, '$') ||
-            strstr(row->expansion, "s0"))
-            continue;
+        if (row->arity < 1 || row->dtypes == 'X' || strstr(row->expansion, "s0")) continue;
         char name[64];
         snprintf(name, sizeof name, "ew_%s", def->ml_name);
         PyObject *function = PyCFunction_NewEx(def, NULL, owner);
@@ -101,6 +99,25 @@ static bool add_ew_functions(PyObject *module) {
     }
     Py_XDECREF(owner);
     return ok;
+}
+
+/* table_names() -> {name of simt.cupy: attribute of this module}, as the rows say. */
+static PyObject *table_names(PyObject *module, PyObject *unused) {
+    PyObject *names = PyDict_New();
+    for (int op = 0; names && op < ARRAY_OP_COUNT; op++) {
+        const array_op_info *row = &array_op_table[op];
+        const char *prefix = row->kind == OP_KIND_RED ? "red" : "ew";
+        for (const char *at = row->cupy; *at && names; at += *at == ' ') {
+            Py_ssize_t length = (Py_ssize_t)strcspn(at, " ");
+            PyObject *name = PyUnicode_FromStringAndSize(at, length);
+            PyObject *target = PyUnicode_FromFormat("%s_%s", prefix, row->name);
+            if (!name || !target || PyDict_SetItem(names, name, target) < 0) Py_CLEAR(names);
+            Py_XDECREF(name);
+            Py_XDECREF(target);
+            at += length;
+        }
+    }
+    return names;
 }
 
 /* ---- reductions ---- */
@@ -127,19 +144,17 @@ static PyObject *red_var_like(reduction kind, const char *function, PyObject *co
              : NULL;
 }
 
-#define RED_FUNCTION(name, kind, like) \
-    FUNCTION(red_##name) { return red_##like##_like(REDUCE_##kind, #name, args, nargs, kwnames); }
-RED_FUNCTION(sum, SUM, sum)
-RED_FUNCTION(prod, PROD, sum)
-RED_FUNCTION(mean, MEAN, sum)
-RED_FUNCTION(max, MAX, max)
-RED_FUNCTION(min, MIN, max)
-RED_FUNCTION(any, ANY, max)
-RED_FUNCTION(all, ALL, max)
-RED_FUNCTION(argmax, ARGMAX, max)
-RED_FUNCTION(argmin, ARGMIN, max)
-RED_FUNCTION(var, VAR, var)
-RED_FUNCTION(std, STD, var)
+#define RED_FUNCTION(id, name, like) \
+    FUNCTION(red_##id) { return red_##like##_like(REDUCE_##id, name, args, nargs, kwnames); }
+#define red_N_like                 red_sum_like
+#define red_S_like                 red_max_like
+#define red_B_like                 red_max_like
+#define red_P_like                 red_max_like
+#define RED(id, name, dtypes, ...) RED_FUNCTION(id, name, dtypes)
+#include "graph/array_ops.def"
+RED_FUNCTION(MEAN, "mean", sum)
+RED_FUNCTION(VAR, "var", var)
+RED_FUNCTION(STD, "std", var)
 
 /* ---- creation ---- */
 
@@ -678,17 +693,12 @@ static PyObject *memory_order(PyObject *module, PyObject *o) {
 }
 
 static PyMethodDef functions[] = {
-    FAST("red_sum", red_sum),
-    FAST("red_prod", red_prod),
-    FAST("red_mean", red_mean),
-    FAST("red_max", red_max),
-    FAST("red_min", red_min),
-    FAST("red_any", red_any),
-    FAST("red_all", red_all),
-    FAST("red_argmax", red_argmax),
-    FAST("red_argmin", red_argmin),
-    FAST("red_var", red_var),
-    FAST("red_std", red_std),
+#define RED(id, name, ...) FAST("red_" name, red_##id),
+#include "graph/array_ops.def"
+    FAST("red_mean", red_MEAN),
+    FAST("red_var", red_VAR),
+    FAST("red_std", red_STD),
+    {"table_names", table_names, METH_NOARGS, "The rows' names in simt.cupy."},
     FAST("array", make_array),
     FAST("empty", make_empty),
     FAST("zeros", make_zeros),

@@ -152,8 +152,10 @@ PyObject *binding_elementwise_cast(array_op op, PyObject *const *objects, int n,
 
 /* ---- reductions ---- */
 
-static const array_op reduce_ops[] = {OP_SUM, OP_PROD, OP_MAX,    OP_MIN,
-                                      OP_ANY, OP_ALL,  OP_ARGMAX, OP_ARGMIN};
+static const array_op reduce_ops[] = {
+#define RED(id, ...) OP_##id,
+#include "graph/array_ops.def"
+};
 
 /* argmax over all axes gives the position in the flattened array. */
 static simt_status reduce_position(array_op op, array *a, const reduce_options *o, bool all,

@@ -250,14 +250,8 @@ PyObject *binding_operate(array_op op, const operand *in, int n,
                           PyObject *out); /* on operands; out may be NULL */
 /* `name` as in the method table: sum, ..., mean, var, std. All arguments but a may be NULL. */
 typedef enum reduction {
-    REDUCE_SUM,
-    REDUCE_PROD,
-    REDUCE_MAX,
-    REDUCE_MIN,
-    REDUCE_ANY,
-    REDUCE_ALL,
-    REDUCE_ARGMAX,
-    REDUCE_ARGMIN,
+#define RED(id, ...) REDUCE_##id,
+#include "graph/array_ops.def"
     REDUCE_MEAN,
     REDUCE_VAR,
     REDUCE_STD

@@ -1,96 +1,10 @@
-/* Elementwise functions, in place too; comparison, selection. */
+/* Elementwise functions that are more than a row of the table (those: table.c); selection. */
 #include <math.h>
 #include <string.h>
 
 #include "binding/tensor/tensor.h"
 
-static bool is_integral(const tensor_operand *v) {
-    return v->t ? !dtype_is_float(v->t->a->dt) : v->s.kind != 'F';
-}
-
-/* Integer division by zero is an error where the divisor is known: numbers, tensors in memory. */
-static simt_status check_divisor(const tensor_operand in[2]) {
-    if (!is_integral(&in[0]) || !is_integral(&in[1])) return SIMT_OK;
-    bool zero = !in[1].t && in[1].s.i == 0;
-    if (in[1].t) {
-        array *a = in[1].t->a;
-        SIMT_TRY(array_evaluate(a));
-        if (array_is_contiguous(a) && a->size) {
-            const char *p = array_data(a);
-            size_t bytes = dtype_bytes(a->dt);
-            for (int64_t i = 0; i < a->size && !zero; i++) {
-                scalar s = scalar_load(a->dt, p + (size_t)i * bytes);
-                zero = s.i == 0;
-            }
-        }
-    }
-    return zero ? status_fail(SIMT_ERR_RUNTIME, "ZeroDivisionError") : SIMT_OK;
-}
-
-simt_status tensor_binary(array_op op, const tensor_operand in[2], tensor **out) {
-    if (op == OP_POWER) return grad_power(in, out);
-    if (op == OP_FLOOR_DIVIDE || op == OP_REMAINDER || op == OP_FMOD) SIMT_TRY(check_divisor(in));
-    return grad_elementwise(op, in, 2, NULL, out);
-}
-
 /* ---- one operand ---- */
-
-/* clang-format off */
-#define UNARY_OPS(X)                                                                          \
-    X(abs, ABSOLUTE)                                                                          \
-    X(absolute, ABSOLUTE)                                                                     \
-    X(neg, NEGATIVE)                                                                          \
-    X(negative, NEGATIVE)                                                                     \
-    X(positive, POSITIVE)                                                                     \
-    X(sign, SIGN)                                                                             \
-    X(exp, EXP)                                                                               \
-    X(exp2, EXP2) X(expm1, EXPM1) X(log, LOG) X(log2, LOG2) X(log10, LOG10) X(log1p, LOG1P)   \
-        X(sqrt, SQRT) X(rsqrt, RSQRT) X(square, SQUARE) X(reciprocal, RECIPROCAL) X(sin, SIN) \
-            X(cos, COS) X(tan, TAN) X(tanh, TANH) X(erf, ERF) X(floor, FLOOR) X(ceil, CEIL)   \
-                X(trunc, TRUNC) X(fix, TRUNC) X(sigmoid, SIGMOID) X(relu, RELU)      \
-                    X(asin, ARCSIN) X(arcsin, ARCSIN) X(acos, ARCCOS) X(arccos, ARCCOS)        \
-                        X(atan, ARCTAN) X(arctan, ARCTAN) X(sinh, SINH) X(cosh, COSH)          \
-                            X(asinh, ARCSINH) X(arcsinh, ARCSINH) X(acosh, ARCCOSH)            \
-                                X(arccosh, ARCCOSH) X(atanh, ARCTANH) X(arctanh, ARCTANH)      \
-                                    X(erfc, ERFC) X(erfinv, ERFINV) X(lgamma, LGAMMA) X(digamma, DIGAMMA)        \
-                                        X(sinc, SINC)
-#define TEST_OPS(X) \
-    X(isnan, ISNAN) \
-    X(isinf, ISINF) X(isfinite, ISFINITE) X(signbit, SIGNBIT) X(logical_not, LOGICAL_NOT)
-/* clang-format on */
-
-static PyObject *unary(array_op op, PyObject *o, const char *name) {
-    tensor *t = tensor_arg(o, name, "input", 1), *out = NULL;
-    return t ? tensor_result(IN_SECTION(grad_unary(op, t, &out)), out) : NULL;
-}
-static PyObject *unary_inplace(array_op op, PyObject *o) {
-    tensor_operand in[1] = {{tensor_of(o)}};
-    return tensor_same(IN_SECTION(grad_elementwise_inplace(op, in, 1, NULL)), o);
-}
-
-#define X(name, op)                                                                              \
-    static PyObject *method_##name(PyObject *self, PyObject *unused) {                           \
-        return unary(OP_##op, self, #name);                                                      \
-    }                                                                                            \
-    static PyObject *function_##name(PyObject *module, PyObject *const *args, Py_ssize_t n,      \
-                                     PyObject *kw) {                                             \
-        PyObject *v[TENSOR_MAX_ARGS] = {NULL};                                                   \
-        static const char *const names[] = {"input", NULL};                                      \
-        static const tensor_signature signature = {#name, 1, 1, names};                          \
-        return tensor_parse(&signature, 0, args, n, kw, v) ? unary(OP_##op, v[0], #name) : NULL; \
-    }
-UNARY_OPS(X)
-TEST_OPS(X)
-#undef X
-#define X(name, op)                                                                     \
-    static PyObject *method_##name##_(PyObject *self, PyObject *unused) {               \
-        return unary_inplace(OP_##op, self);                                            \
-    }                                                                                   \
-    static PyObject *function_##name##_(PyObject *module, PyObject *o) {                \
-        return tensor_arg(o, #name "_", "input", 1) ? unary_inplace(OP_##op, o) : NULL; \
-    }
-UNARY_OPS(X)
-#undef X
 
 static PyObject *op_round(PyObject **v) {
     SELF(v, "round");
@@ -111,7 +25,7 @@ static PyObject *op_round(PyObject **v) {
 }
 TENSOR_OP(round, op_round, 1, 1, "input", "decimals")
 static PyObject *method_round_(PyObject *self, PyObject *unused) {
-    return unary_inplace(OP_RINT, self);
+    return tensor_unary_inplace(OP_RINT, self);
 }
 
 /* polygamma(n, input): the derivatives of digamma up to the first */
@@ -124,7 +38,7 @@ static PyObject *polygamma(PyObject *order, PyObject *input) {
                            : "polygamma(n, x) with n > 1 is not in simt yet");
         return NULL;
     }
-    return unary(n == 0 ? OP_DIGAMMA : OP_TRIGAMMA, input, "polygamma");
+    return tensor_unary(n == 0 ? OP_DIGAMMA : OP_TRIGAMMA, input, "polygamma");
 }
 static PyObject *op_polygamma(PyObject **v) { return polygamma(v[1], v[0]); }
 TENSOR_SIGNATURE(polygamma, 2, 2, "input", "n")
@@ -161,22 +75,6 @@ static PyObject *op_silu(PyObject **v) {
 TENSOR_SIGNATURE(silu, 1, 1, "input")
 TENSOR_FUNCTION(silu, op_silu)
 
-static PyObject *op_softplus(PyObject **v) {
-    SELF(v, "softplus");
-    tensor *out = NULL;
-    return tensor_result(grad_unary(OP_SOFTPLUS, self, &out), out);
-}
-TENSOR_SIGNATURE(softplus, 1, 1, "input")
-TENSOR_FUNCTION(softplus, op_softplus)
-
-static PyObject *op_gelu(PyObject **v) {
-    SELF(v, "gelu");
-    tensor *out = NULL;
-    return tensor_result(grad_unary(OP_GELU, self, &out), out);
-}
-TENSOR_SIGNATURE(gelu, 1, 1, "input")
-TENSOR_FUNCTION(gelu, op_gelu)
-
 /* x where x > 0, else x * slope */
 static PyObject *op_leaky_relu(PyObject **v) {
     SELF(v, "leaky_relu");
@@ -196,75 +94,6 @@ TENSOR_FUNCTION(leaky_relu, op_leaky_relu)
 
 /* ---- two operands ---- */
 
-static PyObject *binary(array_op op, PyObject *x, PyObject *y, const char *name) {
-    tensor_value a, b;
-    tensor *out = NULL;
-    if (!tensor_need_operand(x, name, &a)) return NULL;
-    if (!tensor_need_operand(y, name, &b)) {
-        tensor_operand_done(&a);
-        return NULL;
-    }
-    tensor_operand in[2] = {a.v, b.v};
-    simt_status s = tensor_binary(op, in, &out);
-    tensor_operand_done(&a);
-    tensor_operand_done(&b);
-    return tensor_result(s, out);
-}
-
-static PyObject *binary_inplace(array_op op, PyObject *x, PyObject *y, const char *name) {
-    tensor_value b;
-    if (!tensor_need_operand(y, name, &b)) return NULL;
-    tensor_operand in[2] = {{tensor_of(x)}, b.v};
-    simt_status s = SIMT_OK;
-    if (op == OP_FLOOR_DIVIDE || op == OP_REMAINDER || op == OP_FMOD) s = check_divisor(in);
-    if (s == SIMT_OK) s = grad_elementwise_inplace(op, in, 2, NULL);
-    tensor_operand_done(&b);
-    return tensor_same(s, x);
-}
-
-/* clang-format off */
-#define BINARY_OPS(X)                                                                         \
-    X(true_divide, DIVIDE)                                                                    \
-    X(floor_divide, FLOOR_DIVIDE)                                                             \
-    X(remainder, REMAINDER)                                                                   \
-    X(fmod, FMOD)                                                                             \
-    X(pow, POWER)                                                                             \
-    X(mul, MULTIPLY)                                                                          \
-    X(multiply, MULTIPLY)                                                                     \
-    X(maximum, MAXIMUM)                                                                       \
-    X(minimum, MINIMUM) X(fmax, FMAX) X(fmin, FMIN) X(eq, EQUAL) X(ne, NOT_EQUAL) X(lt, LESS) \
-        X(le, LESS_EQUAL) X(gt, GREATER) X(ge, GREATER_EQUAL) X(not_equal, NOT_EQUAL)         \
-            X(less, LESS) X(less_equal, LESS_EQUAL) X(greater, GREATER)                       \
-                X(greater_equal, GREATER_EQUAL) X(logical_and, LOGICAL_AND)                   \
-                    X(logical_or, LOGICAL_OR) X(logical_xor, LOGICAL_XOR)                     \
-                        X(bitwise_and, BITWISE_AND) X(bitwise_or, BITWISE_OR)                 \
-                            X(bitwise_xor, BITWISE_XOR) X(bitwise_left_shift, LEFT_SHIFT)     \
-                                X(bitwise_right_shift, RIGHT_SHIFT) X(copysign, COPYSIGN) \
-                                    X(atan2, ARCTAN2) X(arctan2, ARCTAN2) X(hypot, HYPOT)     \
-                                        X(nextafter, NEXTAFTER)
-/* clang-format on */
-
-#define X(name, op)                                                                         \
-    static PyObject *op_##name(PyObject **v) { return binary(OP_##op, v[0], v[1], #name); } \
-    static PyObject *op_##name##_(PyObject **v) {                                           \
-        return binary_inplace(OP_##op, v[0], v[1], #name "_");                              \
-    }                                                                                       \
-    TENSOR_OP(name, op_##name, 2, 2, "input", "other")                                      \
-    TENSOR_SIGNATURE(name##_, 2, 2, "input", "other")                                       \
-    TENSOR_METHOD(name##_, op_##name##_)
-BINARY_OPS(X)
-#undef X
-
-/* PyTorch has these not in place */
-static PyObject *op_logaddexp(PyObject **v) {
-    return binary(OP_LOGADDEXP, v[0], v[1], "logaddexp");
-}
-static PyObject *op_logaddexp2(PyObject **v) {
-    return binary(OP_LOGADDEXP2, v[0], v[1], "logaddexp2");
-}
-TENSOR_OP(logaddexp, op_logaddexp, 2, 2, "input", "other")
-TENSOR_OP(logaddexp2, op_logaddexp2, 2, 2, "input", "other")
-
 /* add and subtract know alpha: the other operand times it, which may be absent. */
 static bool alpha_fits(PyObject *alpha, PyObject *self, PyObject *other) {
     bool fits =
@@ -281,7 +110,7 @@ PyObject *tensor_scaled(PyObject *other, PyObject *alpha) {
     double number;
     if (!tensor_double_arg(alpha, 1, "alpha", &number) || !alpha_fits(alpha, other, other))
         return NULL;
-    return number == 1 ? Py_NewRef(other) : binary(OP_MULTIPLY, other, alpha, "mul");
+    return number == 1 ? Py_NewRef(other) : tensor_apply(OP_MULTIPLY, other, alpha, "mul");
 }
 
 static PyObject *add_alpha(PyObject **v, double sign, bool inplace, const char *name) {
@@ -289,10 +118,12 @@ static PyObject *add_alpha(PyObject **v, double sign, bool inplace, const char *
     double alpha;
     if (!tensor_double_arg(v[2], 1, "alpha", &alpha) || !alpha_fits(v[2], v[0], v[1])) return NULL;
     if (alpha == 1)
-        return inplace ? binary_inplace(op, v[0], v[1], name) : binary(op, v[0], v[1], name);
-    PyObject *scaled = binary(OP_MULTIPLY, v[1], v[2], name);
+        return inplace ? tensor_apply_inplace(op, v[0], v[1], name)
+                       : tensor_apply(op, v[0], v[1], name);
+    PyObject *scaled = tensor_apply(OP_MULTIPLY, v[1], v[2], name);
     if (!scaled) return NULL;
-    PyObject *r = inplace ? binary_inplace(op, v[0], scaled, name) : binary(op, v[0], scaled, name);
+    PyObject *r = inplace ? tensor_apply_inplace(op, v[0], scaled, name)
+                          : tensor_apply(op, v[0], scaled, name);
     Py_DECREF(scaled);
     return r;
 }
@@ -310,13 +141,13 @@ TENSOR_METHOD(sub_, op_sub_)
 
 static PyObject *divide(PyObject **v, bool inplace) {
     if (!v[2] || v[2] == Py_None)
-        return inplace ? binary_inplace(OP_DIVIDE, v[0], v[1], "div_")
-                       : binary(OP_DIVIDE, v[0], v[1], "div");
+        return inplace ? tensor_apply_inplace(OP_DIVIDE, v[0], v[1], "div_")
+                       : tensor_apply(OP_DIVIDE, v[0], v[1], "div");
     const char *mode = PyUnicode_AsUTF8(v[2]);
     if (!mode) return NULL;
     if (strcmp(mode, "floor") == 0)
-        return inplace ? binary_inplace(OP_FLOOR_DIVIDE, v[0], v[1], "div_")
-                       : binary(OP_FLOOR_DIVIDE, v[0], v[1], "div");
+        return inplace ? tensor_apply_inplace(OP_FLOOR_DIVIDE, v[0], v[1], "div_")
+                       : tensor_apply(OP_FLOOR_DIVIDE, v[0], v[1], "div");
     if (strcmp(mode, "trunc") != 0 || inplace) {
         PyErr_Format(
             PyExc_RuntimeError,
@@ -325,9 +156,9 @@ static PyObject *divide(PyObject **v, bool inplace) {
         return NULL;
     }
     /* truncation: (a - fmod(a, b)) / b, exact for integers too */
-    PyObject *rest = binary(OP_FMOD, v[0], v[1], "div"), *whole = NULL, *r = NULL;
-    if (rest) whole = binary(OP_SUBTRACT, v[0], rest, "div");
-    if (whole) r = binary(OP_FLOOR_DIVIDE, whole, v[1], "div");
+    PyObject *rest = tensor_apply(OP_FMOD, v[0], v[1], "div"), *whole = NULL, *r = NULL;
+    if (rest) whole = tensor_apply(OP_SUBTRACT, v[0], rest, "div");
+    if (whole) r = tensor_apply(OP_FLOOR_DIVIDE, whole, v[1], "div");
     Py_XDECREF(rest);
     Py_XDECREF(whole);
     return r;
@@ -511,11 +342,11 @@ static PyObject *op_addcdiv(PyObject **v) { return fused(OP_ADDCDIV, v, v[3], fa
 static PyObject *op_addcdiv_(PyObject **v) { return fused(OP_ADDCDIV, v, v[3], true, "addcdiv_"); }
 static PyObject *lerp(PyObject **v, bool inplace) {
     if (!tensor_check(v[2])) return fused(OP_LERP, v, v[2], inplace, "lerp");
-    PyObject *span = binary(OP_SUBTRACT, v[1], v[0], "lerp");
-    PyObject *part = span ? binary(OP_MULTIPLY, span, v[2], "lerp") : NULL;
+    PyObject *span = tensor_apply(OP_SUBTRACT, v[1], v[0], "lerp");
+    PyObject *part = span ? tensor_apply(OP_MULTIPLY, span, v[2], "lerp") : NULL;
     PyObject *r = !part     ? NULL
-                  : inplace ? binary_inplace(OP_ADD, v[0], part, "lerp_")
-                            : binary(OP_ADD, v[0], part, "lerp");
+                  : inplace ? tensor_apply_inplace(OP_ADD, v[0], part, "lerp_")
+                            : tensor_apply(OP_ADD, v[0], part, "lerp");
     Py_XDECREF(span);
     Py_XDECREF(part);
     return r;
@@ -622,83 +453,57 @@ SECTION_FUNCTION(elementwise, elementwise_body)
 
 /* ---- tables ---- */
 
-PyMethodDef tensor_math_methods[] = {
-#define X(name, op) {#name, method_##name, METH_NOARGS, NULL},
-    UNARY_OPS(X) TEST_OPS(X)
-#undef X
-#define X(name, op) {#name "_", method_##name##_, METH_NOARGS, NULL},
-        UNARY_OPS(X)
-#undef X
-#define X(name, op) METHOD_ENTRY(name), METHOD_ENTRY(name##_),
-            BINARY_OPS(X)
-#undef X
-                METHOD_ENTRY(round),
-    METHOD_ENTRY(polygamma),
-    {"round_", method_round_, METH_NOARGS, NULL},
-    METHOD_ENTRY(bitwise_not),
-    METHOD_ENTRY(add),
-    METHOD_ENTRY(add_),
-    METHOD_ENTRY(sub),
-    METHOD_ENTRY(sub_),
-    METHOD_ENTRY(logaddexp),
-    METHOD_ENTRY(logaddexp2),
-    METHOD_ENTRY(subtract),
-    METHOD_ENTRY(div),
-    METHOD_ENTRY(div_),
-    METHOD_ENTRY(divide),
-    METHOD_ENTRY(clamp),
-    METHOD_ENTRY(clamp_),
-    METHOD_ENTRY(clip),
-    METHOD_ENTRY(clip_),
-    METHOD_ENTRY(clamp_min),
-    METHOD_ENTRY(clamp_max),
-    FAST("where", method_where_method),
-    METHOD_ENTRY(masked_fill),
-    METHOD_ENTRY(masked_fill_),
-    METHOD_ENTRY(addcmul),
-    METHOD_ENTRY(addcmul_),
-    METHOD_ENTRY(addcdiv),
-    METHOD_ENTRY(addcdiv_),
-    METHOD_ENTRY(lerp),
-    METHOD_ENTRY(lerp_),
-    METHOD_ENTRY(fill_),
-    METHOD_ENTRY(copy_),
-    {"zero_", method_zero_, METH_NOARGS, NULL},
-    {NULL}};
+PyMethodDef tensor_math_methods[] = {METHOD_ENTRY(round),
+                                     METHOD_ENTRY(polygamma),
+                                     {"round_", method_round_, METH_NOARGS, NULL},
+                                     METHOD_ENTRY(bitwise_not),
+                                     METHOD_ENTRY(add),
+                                     METHOD_ENTRY(add_),
+                                     METHOD_ENTRY(sub),
+                                     METHOD_ENTRY(sub_),
+                                     METHOD_ENTRY(subtract),
+                                     METHOD_ENTRY(div),
+                                     METHOD_ENTRY(div_),
+                                     METHOD_ENTRY(divide),
+                                     METHOD_ENTRY(clamp),
+                                     METHOD_ENTRY(clamp_),
+                                     METHOD_ENTRY(clip),
+                                     METHOD_ENTRY(clip_),
+                                     METHOD_ENTRY(clamp_min),
+                                     METHOD_ENTRY(clamp_max),
+                                     FAST("where", method_where_method),
+                                     METHOD_ENTRY(masked_fill),
+                                     METHOD_ENTRY(masked_fill_),
+                                     METHOD_ENTRY(addcmul),
+                                     METHOD_ENTRY(addcmul_),
+                                     METHOD_ENTRY(addcdiv),
+                                     METHOD_ENTRY(addcdiv_),
+                                     METHOD_ENTRY(lerp),
+                                     METHOD_ENTRY(lerp_),
+                                     METHOD_ENTRY(fill_),
+                                     METHOD_ENTRY(copy_),
+                                     {"zero_", method_zero_, METH_NOARGS, NULL},
+                                     {NULL}};
 
-PyMethodDef tensor_math_functions[] = {
-#define X(name, op) FUNCTION_ENTRY(name),
-    UNARY_OPS(X) TEST_OPS(X)
-#undef X
-#define X(name, op) {#name "_", function_##name##_, METH_O, NULL},
-        UNARY_OPS(X)
-#undef X
-#define X(name, op) FUNCTION_ENTRY(name),
-            BINARY_OPS(X)
-#undef X
-                FUNCTION_ENTRY(round),
-    FUNCTION_ENTRY(polygamma),
-    FUNCTION_ENTRY(bitwise_not),
-    FUNCTION_ENTRY(add),
-    FUNCTION_ENTRY(sub),
-    FUNCTION_ENTRY(logaddexp),
-    FUNCTION_ENTRY(logaddexp2),
-    FUNCTION_ENTRY(subtract),
-    FUNCTION_ENTRY(div),
-    FUNCTION_ENTRY(divide),
-    FUNCTION_ENTRY(clamp),
-    FUNCTION_ENTRY(clip),
-    FUNCTION_ENTRY(clamp_min),
-    FUNCTION_ENTRY(clamp_max),
-    FUNCTION_ENTRY(where),
-    FUNCTION_ENTRY(masked_fill),
-    FUNCTION_ENTRY(addcmul),
-    FUNCTION_ENTRY(addcdiv),
-    FUNCTION_ENTRY(lerp),
-    FUNCTION_ENTRY(silu),
-    FUNCTION_ENTRY(softplus),
-    FUNCTION_ENTRY(gelu),
-    FUNCTION_ENTRY(leaky_relu),
-    FUNCTION_ENTRY(dropout),
-    {"_elementwise", elementwise, METH_VARARGS, NULL},
-    {NULL}};
+PyMethodDef tensor_math_functions[] = {FUNCTION_ENTRY(round),
+                                       FUNCTION_ENTRY(polygamma),
+                                       FUNCTION_ENTRY(bitwise_not),
+                                       FUNCTION_ENTRY(add),
+                                       FUNCTION_ENTRY(sub),
+                                       FUNCTION_ENTRY(subtract),
+                                       FUNCTION_ENTRY(div),
+                                       FUNCTION_ENTRY(divide),
+                                       FUNCTION_ENTRY(clamp),
+                                       FUNCTION_ENTRY(clip),
+                                       FUNCTION_ENTRY(clamp_min),
+                                       FUNCTION_ENTRY(clamp_max),
+                                       FUNCTION_ENTRY(where),
+                                       FUNCTION_ENTRY(masked_fill),
+                                       FUNCTION_ENTRY(addcmul),
+                                       FUNCTION_ENTRY(addcdiv),
+                                       FUNCTION_ENTRY(lerp),
+                                       FUNCTION_ENTRY(silu),
+                                       FUNCTION_ENTRY(leaky_relu),
+                                       FUNCTION_ENTRY(dropout),
+                                       {"_elementwise", elementwise, METH_VARARGS, NULL},
+                                       {NULL}};

@@ -16,18 +16,17 @@ static PyObject *reduce(array_op op, PyObject **v,
         return NULL;
     return tensor_result(grad_reduce(op, self, mask, keep, dt, &out), out);
 }
-static PyObject *op_sum(PyObject **v) { return reduce(OP_SUM, v, "sum"); }
-static PyObject *op_prod(PyObject **v) { return reduce(OP_PROD, v, "prod"); }
-static PyObject *op_any(PyObject **v) { return reduce(OP_ANY, v, "any"); }
-static PyObject *op_all(PyObject **v) { return reduce(OP_ALL, v, "all"); }
-static PyObject *op_amax(PyObject **v) { return reduce(OP_MAX, v, "amax"); }
-static PyObject *op_amin(PyObject **v) { return reduce(OP_MIN, v, "amin"); }
-TENSOR_OP(sum, op_sum, 1, 3, "input", "dim", "keepdim", "dtype")
-TENSOR_OP(prod, op_prod, 1, 3, "input", "dim", "keepdim", "dtype")
-TENSOR_OP(any, op_any, 1, 3, "input", "dim", "keepdim")
-TENSOR_OP(all, op_all, 1, 3, "input", "dim", "keepdim")
-TENSOR_OP(amax, op_amax, 1, 3, "input", "dim", "keepdim")
-TENSOR_OP(amin, op_amin, 1, 3, "input", "dim", "keepdim")
+#define SIGNATURE_N(name) TENSOR_OP(name, op_##name, 1, 3, "input", "dim", "keepdim", "dtype")
+#define SIGNATURE_S(name) TENSOR_OP(name, op_##name, 1, 3, "input", "dim", "keepdim")
+#define SIGNATURE_B(name) SIGNATURE_S(name)
+#define REDUCE(id, dtypes, name)                                                   \
+    static PyObject *op_##name(PyObject **v) { return reduce(OP_##id, v, #name); } \
+    SIGNATURE_##dtypes(name)
+#define HAND(id, dtypes, name)
+#define RED(id, name, dtypes, neutral, combine, grad, node, node_dim, torch, ...) \
+    torch(id, dtypes, __VA_ARGS__)
+#include "graph/array_ops.def"
+#undef REDUCE
 
 static PyObject *op_mean(PyObject **v) {
     SELF(v, "mean");
@@ -306,38 +305,40 @@ TENSOR_OP(bmm, op_bmm, 2, 2, "input", "mat2")
 TENSOR_OP(mv, op_mv, 2, 2, "input", "vec")
 TENSOR_OP(dot, op_dot, 2, 2, "input", "tensor")
 
-PyMethodDef tensor_reduce_methods[] = {METHOD_ENTRY(sum),
-                                       METHOD_ENTRY(prod),
-                                       METHOD_ENTRY(any),
-                                       METHOD_ENTRY(all),
-                                       METHOD_ENTRY(amax),
-                                       METHOD_ENTRY(amin),
-                                       METHOD_ENTRY(mean),
-                                       METHOD_ENTRY(var),
-                                       METHOD_ENTRY(std),
-                                       METHOD_ENTRY(max),
-                                       METHOD_ENTRY(min),
-                                       METHOD_ENTRY(argmax),
-                                       METHOD_ENTRY(argmin),
-                                       METHOD_ENTRY(count_nonzero),
-                                       METHOD_ENTRY(norm),
-                                       METHOD_ENTRY(logsumexp),
-                                       METHOD_ENTRY(softmax),
-                                       METHOD_ENTRY(log_softmax),
-                                       METHOD_ENTRY(cumsum),
-                                       METHOD_ENTRY(matmul),
-                                       METHOD_ENTRY(mm),
-                                       METHOD_ENTRY(bmm),
-                                       METHOD_ENTRY(mv),
-                                       METHOD_ENTRY(dot),
-                                       {NULL}};
+#define RED(id, name, dtypes, neutral, combine, grad, node, node_dim, torch, ...) torch(__VA_ARGS__)
+#undef HAND
+#define HAND(...)
+#define REDUCE(name) METHOD_ENTRY(name),
+PyMethodDef tensor_reduce_methods[] = {
+#include "graph/array_ops.def"
+    METHOD_ENTRY(mean),
+    METHOD_ENTRY(var),
+    METHOD_ENTRY(std),
+    METHOD_ENTRY(max),
+    METHOD_ENTRY(min),
+    METHOD_ENTRY(argmax),
+    METHOD_ENTRY(argmin),
+    METHOD_ENTRY(count_nonzero),
+    METHOD_ENTRY(norm),
+    METHOD_ENTRY(logsumexp),
+    METHOD_ENTRY(softmax),
+    METHOD_ENTRY(log_softmax),
+    METHOD_ENTRY(cumsum),
+    METHOD_ENTRY(matmul),
+    METHOD_ENTRY(mm),
+    METHOD_ENTRY(bmm),
+    METHOD_ENTRY(mv),
+    METHOD_ENTRY(dot),
+    {NULL}};
+#define RED(id, name, dtypes, neutral, combine, grad, node, node_dim, torch, ...) torch(__VA_ARGS__)
+#undef REDUCE
+#define REDUCE(name) FUNCTION_ENTRY(name),
 PyMethodDef tensor_reduce_functions[] = {
-    FUNCTION_ENTRY(sum),     FUNCTION_ENTRY(_argsort),    FUNCTION_ENTRY(prod),
-    FUNCTION_ENTRY(any),     FUNCTION_ENTRY(all),         FUNCTION_ENTRY(amax),
-    FUNCTION_ENTRY(amin),    FUNCTION_ENTRY(mean),        FUNCTION_ENTRY(var),
-    FUNCTION_ENTRY(std),     FUNCTION_ENTRY(max),         FUNCTION_ENTRY(min),
-    FUNCTION_ENTRY(argmax),  FUNCTION_ENTRY(argmin),      FUNCTION_ENTRY(count_nonzero),
-    FUNCTION_ENTRY(norm),    FUNCTION_ENTRY(_check_unit), FUNCTION_ENTRY(logsumexp),
-    FUNCTION_ENTRY(softmax), FUNCTION_ENTRY(log_softmax), FUNCTION_ENTRY(cumsum),
-    FUNCTION_ENTRY(matmul),  FUNCTION_ENTRY(mm),          FUNCTION_ENTRY(bmm),
-    FUNCTION_ENTRY(mv),      FUNCTION_ENTRY(dot),         {NULL}};
+#include "graph/array_ops.def"
+    FUNCTION_ENTRY(_argsort), FUNCTION_ENTRY(mean),        FUNCTION_ENTRY(var),
+    FUNCTION_ENTRY(std),      FUNCTION_ENTRY(max),         FUNCTION_ENTRY(min),
+    FUNCTION_ENTRY(argmax),   FUNCTION_ENTRY(argmin),      FUNCTION_ENTRY(count_nonzero),
+    FUNCTION_ENTRY(norm),     FUNCTION_ENTRY(_check_unit), FUNCTION_ENTRY(logsumexp),
+    FUNCTION_ENTRY(softmax),  FUNCTION_ENTRY(log_softmax), FUNCTION_ENTRY(cumsum),
+    FUNCTION_ENTRY(matmul),   FUNCTION_ENTRY(mm),          FUNCTION_ENTRY(bmm),
+    FUNCTION_ENTRY(mv),       FUNCTION_ENTRY(dot),         {NULL}};

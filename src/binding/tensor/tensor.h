@@ -89,13 +89,18 @@ int tensor_set_item(PyObject *self, PyObject *key, PyObject *value);
 PyObject *tensor_cast_object(PyObject *self, dtype dt, bool copy);
 simt_status tensor_binary(array_op op, const tensor_operand in[2],
                           tensor **out); /* add ... with PyTorch's checks */
+/* A row on Python objects, in place on the first one; `name` is for errors. */
+PyObject *tensor_unary(array_op op, PyObject *o, const char *name);
+PyObject *tensor_unary_inplace(array_op op, PyObject *o);
+PyObject *tensor_apply(array_op op, PyObject *x, PyObject *y, const char *name);
+PyObject *tensor_apply_inplace(array_op op, PyObject *x, PyObject *y, const char *name);
 
 /* ---- tables of the files ---- */
-extern PyMethodDef tensor_math_methods[], tensor_math_functions[], tensor_shape_methods[],
-    tensor_shape_functions[], tensor_index_methods[], tensor_index_functions[],
-    tensor_reduce_methods[], tensor_reduce_functions[], tensor_make_methods[],
-    tensor_make_functions[], tensor_nn_methods[], tensor_nn_functions[], tensor_autograd_methods[],
-    tensor_autograd_functions[];
+extern PyMethodDef tensor_table_methods[], tensor_table_functions[], tensor_math_methods[],
+    tensor_math_functions[], tensor_shape_methods[], tensor_shape_functions[],
+    tensor_index_methods[], tensor_index_functions[], tensor_reduce_methods[],
+    tensor_reduce_functions[], tensor_make_methods[], tensor_make_functions[], tensor_nn_methods[],
+    tensor_nn_functions[], tensor_autograd_methods[], tensor_autograd_functions[];
 extern PyMethodDef tensor_core_functions[]; /* of simt._core itself */
 extern PyGetSetDef tensor_autograd_getset[];
 bool tensor_add_types(PyObject *module);
