@@ -17,6 +17,7 @@ LAYERS = {
     "base": 0,
     "ir": 1,
     "devlib": 2,  # device math as source and IR text: above ir, below all who evaluate it
+    "kernel": 2,  # what is known of a kernel, for those who make, change, compile and launch it
     "frontend": 3,
     "graph": 3,
     "opt": 3,

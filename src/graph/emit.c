@@ -6,6 +6,8 @@
  */
 #include "graph/emit.h"
 
+#include "kernel/numbers.h"
+
 ir_type emit_type(dtype dt) { return dt == DT_BOOL ? IR_I1 : ir_type_of_dtype(dt); }
 
 ir_value *emit_load(ir_builder *b, dtype dt, ir_value *ptr) {
@@ -81,71 +83,16 @@ static ir_value *both(ir_builder *b, ir_value *x, ir_value *y) {
     return ir_binary(b, IR_AND, x, y);
 }
 
-/* NumPy's npy_divmod: Python's floor division of floats, with the signed zeros it gives. */
-static ir_value *float_divmod(ir_builder *b, dtype dt, ir_value *x, ir_value *y, bool quotient) {
-    ir_value *zero = number(b, dt, 0), *one = number(b, dt, 1);
-    ir_value *mod = ir_binary(b, IR_FREM, x, y);
-    ir_value *div = ir_binary(b, IR_FDIV, ir_binary(b, IR_FSUB, x, mod), y);
-    ir_value *nonzero = ir_binary(b, IR_FNE, mod, zero);
-    ir_value *differ =
-        ir_binary(b, IR_NE, ir_binary(b, IR_FLT, y, zero), ir_binary(b, IR_FLT, mod, zero));
-    ir_value *adjust = both(b, nonzero, differ);
-    if (!quotient) {
-        ir_value *fixed = ir_select(b, adjust, ir_binary(b, IR_FADD, mod, y), mod);
-        ir_value *signed_zero = ir_binary(b, IR_FCOPYSIGN, zero, y);
-        fixed = ir_select(b, nonzero, fixed, signed_zero);
-        return ir_select(b, ir_binary(b, IR_FEQ, y, zero), mod, fixed);
-    }
-    div = ir_select(b, adjust, ir_binary(b, IR_FSUB, div, one), div);
-    ir_value *down = ir_unary(b, IR_FFLOOR, div);
-    ir_value *close = ir_binary(b, IR_FLT, number(b, dt, 0.5), ir_binary(b, IR_FSUB, div, down));
-    down = ir_select(b, close, ir_binary(b, IR_FADD, down, one), down);
-    ir_value *plain = ir_binary(b, IR_FDIV, x, y);
-    down = ir_select(b, ir_binary(b, IR_FNE, div, zero), down,
-                     ir_binary(b, IR_FCOPYSIGN, zero, plain));
-    return ir_select(b, ir_binary(b, IR_FEQ, y, zero), plain, down);
+static ir_value *float_divmod(ir_builder *b, ir_value *x, ir_value *y, bool quotient) {
+    ir_value *v;
+    number_float_divmod(b, x, y, quotient ? &v : NULL, quotient ? NULL : &v);
+    return v;
 }
 
 static ir_value *integer_divmod(ir_builder *b, dtype dt, ir_value *x, ir_value *y, bool quotient) {
-    if (!dtype_is_signed(dt)) return ir_binary(b, quotient ? IR_DIV_U : IR_REM_U, x, y);
-    ir_value *zero = number(b, dt, 0), *one = number(b, dt, 1);
-    ir_value *rem = ir_binary(b, IR_REM_S, x, y);
-    ir_value *differ = ir_binary(b, IR_LT_S, ir_binary(b, IR_XOR, rem, y), zero);
-    ir_value *adjust = both(b, ir_binary(b, IR_NE, rem, zero), differ);
-    if (!quotient) return ir_select(b, adjust, ir_binary(b, IR_ADD, rem, y), rem);
-    ir_value *div = ir_binary(b, IR_DIV_S, x, y);
-    return ir_select(b, adjust, ir_binary(b, IR_SUB, div, one), div);
-}
-
-/* Integer power by repeated squaring; a negative exponent gives the truncated 1 / x**n. */
-static ir_value *integer_power(ir_builder *b, dtype dt, ir_value *x, ir_value *n) {
-    ir_type type = emit_type(dt);
-    ir_value *zero = number(b, dt, 0), *one = number(b, dt, 1);
-    ir_value *init[3] = {x, n, one};
-    ir_inst *loop = ir_loop(b, init, 3, &type, 1);
-    ir_builder in = ir_builder_at_end(b->f, loop->regions[0]);
-    ir_value *base = &loop->regions[0]->params[0], *left = &loop->regions[0]->params[1];
-    ir_value *result = &loop->regions[0]->params[2];
-    ir_value *go = ir_binary(&in, IR_NE, left, zero);
-    if (dtype_is_signed(dt)) go = both(&in, go, ir_binary(&in, IR_LT_S, zero, left));
-    ir_inst *branch = ir_if(&in, go, NULL, 0);
-    ir_builder yes = ir_builder_at_end(b->f, branch->regions[0]);
-    ir_value *odd = ir_binary(&yes, IR_NE, ir_binary(&yes, IR_AND, left, one), zero);
-    ir_value *product = ir_binary(&yes, IR_MUL, result, base);
-    ir_value *next[3] = {ir_binary(&yes, IR_MUL, base, base), ir_binary(&yes, IR_SHR_U, left, one),
-                         ir_select(&yes, odd, product, result)};
-    ir_continue(&yes, loop, next, 3);
-    ir_builder no = ir_builder_at_end(b->f, branch->regions[1]);
-    ir_br(&no, branch, NULL, 0);
-    ir_br(&in, loop, &result, 1);
-    ir_value *power = ir_result(loop);
-    if (!dtype_is_signed(dt)) return power;
-    ir_value *minus = number(b, dt, -1);
-    ir_value *odd_n = ir_binary(b, IR_NE, ir_binary(b, IR_AND, n, one), zero);
-    ir_value *inverse =
-        ir_select(b, ir_binary(b, IR_EQ, x, minus), ir_select(b, odd_n, minus, one), zero);
-    inverse = ir_select(b, ir_binary(b, IR_EQ, x, one), one, inverse);
-    return ir_select(b, ir_binary(b, IR_LT_S, n, zero), inverse, power);
+    bool is_signed = dtype_is_signed(dt);
+    return quotient ? number_floor_divide(b, is_signed, x, y)
+                    : number_remainder(b, is_signed, x, y);
 }
 
 static ir_value *sign(ir_builder *b, dtype dt, ir_value *x) {
@@ -185,11 +132,12 @@ static ir_value *absolute(ir_builder *b, dtype dt, ir_value *x) {
 EMITTER(compare) { return compare(b, op, dt, a[0], a[1]); }
 EMITTER(divmod) {
     bool quotient = op == OP_FLOOR_DIVIDE;
-    return dtype_is_float(dt) ? float_divmod(b, dt, a[0], a[1], quotient)
+    return dtype_is_float(dt) ? float_divmod(b, a[0], a[1], quotient)
                               : integer_divmod(b, dt, a[0], a[1], quotient);
 }
 EMITTER(power) {
-    return dtype_is_float(dt) ? ir_binary(b, IR_POW, a[0], a[1]) : integer_power(b, dt, a[0], a[1]);
+    return dtype_is_float(dt) ? ir_binary(b, IR_POW, a[0], a[1])
+                              : number_power(b, dtype_is_signed(dt), a[0], a[1]);
 }
 EMITTER(negate) { return negate(b, dt, a[0]); }
 EMITTER(same) { return a[0]; }

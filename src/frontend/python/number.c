@@ -3,6 +3,7 @@
  * NumPy's error model, as Numba's CUDA target: 0 for integers, inf or nan for floats; nothing traps.
  */
 #include "frontend/python/work.h"
+#include "kernel/numbers.h"
 
 /* The 64-bit type in which integers (and bools) meet: unsigned only when both are. */
 static py_scalar int_common(py_scalar a, py_scalar b) {
@@ -45,10 +46,6 @@ bool py_fail_operator(py_ctx *c, const py_node *at, py_operator op, const py_val
 
 /* ---- integers ---- */
 
-static ir_value *is_negative(py_ctx *c, ir_value *v, ir_type t) {
-    return py_emit_binary(c, IR_LT_S, v, py_emit_zero(c, t));
-}
-
 /* a known power of two > 0: its exponent, else -1 */
 static int shift_of(const py_val *b) {
     if (!b->is_const || b->value.kind != PY_VALUE_INT || b->value.integer <= 0) return -1;
@@ -64,62 +61,16 @@ static ir_value *int_floor(py_ctx *c, bool divides, bool is_signed, const py_val
     if (shift >= 0 && divides)
         return py_emit_binary(c, is_signed ? IR_SHR_S : IR_SHR_U, x, py_emit_int(c, t, shift));
     if (shift >= 0) return py_emit_binary(c, IR_AND, x, py_emit_int(c, t, b->value.integer - 1));
-    if (!is_signed || (a->nonneg && b->nonneg))
-        return py_emit_binary(
-            c, divides ? (is_signed ? IR_DIV_S : IR_DIV_U) : (is_signed ? IR_REM_S : IR_REM_U), x,
-            y);
-    ir_value *r = py_emit_binary(c, IR_REM_S, x, y);
-    ir_value *differs = is_negative(c, py_emit_binary(c, IR_XOR, r, y), t);
-    ir_value *off =
-        py_emit_binary(c, IR_AND, differs, py_emit_binary(c, IR_NE, r, py_emit_zero(c, t)));
-    if (!divides) return py_emit_select(c, off, py_emit_binary(c, IR_ADD, r, y), r);
-    ir_value *q = py_emit_binary(c, IR_DIV_S, x, y);
-    return py_emit_select(c, off, py_emit_binary(c, IR_SUB, q, py_emit_int(c, t, 1)), q);
-}
-
-/* base ** exponent by squaring over the exponent's bits; a negative exponent gives what Numba gives: 0, but for
- * bases 1 and -1. */
-static ir_value *int_power_loop(py_ctx *c, ir_value *base, ir_value *exponent, bool is_signed) {
+    if (is_signed && a->nonneg && b->nonneg)
+        return py_emit_binary(c, divides ? IR_DIV_S : IR_REM_S, x, y);
     if (!c->emit) return NULL;
-    ir_type t = IR_I64, types[1] = {t};
-    ir_value *one = py_emit_int(c, t, 1), *zero = py_emit_zero(c, t);
-    ir_value *init[3] = {exponent, base, one};
-    ir_inst *loop = ir_loop(&c->b, init, 3, types, 1);
-    ir_region *after = c->b.at;
-    c->b.at = loop->regions[0];
-    ir_value *e = &c->b.at->params[0], *p = &c->b.at->params[1], *r = &c->b.at->params[2];
-    py_if i = py_begin_if(c, py_emit_binary(c, IR_NE, e, zero), NULL, 0);
-    py_else(c, &i, NULL, 0);
-    ir_br(&c->b, loop, &r, 1);
-    py_end_if(c, &i, NULL, 0, NULL);
-    ir_value *odd = py_emit_binary(c, IR_NE, py_emit_binary(c, IR_AND, e, one), zero);
-    ir_value *next[3] = {py_emit_binary(c, IR_SHR_U, e, one), py_emit_binary(c, IR_MUL, p, p),
-                         py_emit_select(c, odd, py_emit_binary(c, IR_MUL, r, p), r)};
-    ir_continue(&c->b, loop, next, 3);
-    c->b.at = after;
-    ir_value *result = loop->results;
-    if (!is_signed) return result;
-    ir_value *unit = py_emit_select(c, py_emit_binary(c, IR_EQ, base, one), one, zero);
-    ir_value *sign =
-        py_emit_select(c, py_emit_binary(c, IR_EQ, py_emit_binary(c, IR_AND, exponent, one), zero),
-                       one, py_emit_int(c, t, -1));
-    unit = py_emit_select(c, py_emit_binary(c, IR_EQ, base, py_emit_int(c, t, -1)), sign, unit);
-    return py_emit_select(c, is_negative(c, exponent, t), unit, result);
+    return divides ? number_floor_divide(&c->b, is_signed, x, y)
+                   : number_remainder(&c->b, is_signed, x, y);
 }
 
-/* x ** n for a small constant n >= 0, by squaring */
+/* x ** n for a small constant n >= 0 */
 static ir_value *power_chain(py_ctx *c, ir_op multiply, ir_value *x, ir_value *one, int64_t n) {
-    ir_value *r = NULL;
-    bool has = false;
-    while (n > 0) {
-        if (n & 1) {
-            r = has ? py_emit_binary(c, multiply, r, x) : x;
-            has = true;
-        }
-        n >>= 1;
-        if (n > 0) x = py_emit_binary(c, multiply, x, x);
-    }
-    return has ? r : one;
+    return c->emit ? number_power_by(&c->b, multiply, x, one, n) : NULL;
 }
 
 static bool small_exponent(const py_val *b, int64_t *n) {
@@ -132,7 +83,8 @@ static ir_value *int_power(py_ctx *c, const py_val *a, const py_val *b, bool is_
     int64_t n;
     if (small_exponent(b, &n) && n >= 0)
         return power_chain(c, IR_MUL, py_slot(a, 0), py_emit_int(c, IR_I64, 1), n);
-    return int_power_loop(c, py_slot(a, 0), py_slot(b, 0), is_signed && !b->nonneg);
+    return c->emit ? number_power(&c->b, is_signed && !b->nonneg, py_slot(a, 0), py_slot(b, 0))
+                   : NULL;
 }
 
 static bool fold_ints(py_operator op, int64_t a, int64_t b, int64_t *out) {
@@ -232,27 +184,10 @@ static bool int_binary(py_ctx *c, const py_node *at, py_operator op, const py_va
 
 /* ---- floats ---- */
 
-/* Python's divmod of floats (CPython's float_divmod), inf and nan where the divisor is 0. */
-static void float_divmod(py_ctx *c, ir_type t, ir_value *a, ir_value *b, ir_value **quotient,
+static void float_divmod(py_ctx *c, ir_value *a, ir_value *b, ir_value **quotient,
                          ir_value **remainder) {
-    ir_value *zero = py_emit_float(c, t, 0), *mod = py_emit_binary(c, IR_FREM, a, b);
-    ir_value *div = py_emit_binary(c, IR_FDIV, py_emit_binary(c, IR_FSUB, a, mod), b);
-    ir_value *exact = py_emit_binary(c, IR_FEQ, mod, zero);
-    ir_value *differs = py_emit_binary(c, IR_NE, py_emit_binary(c, IR_FLT, b, zero),
-                                       py_emit_binary(c, IR_FLT, mod, zero));
-    ir_value *off = py_emit_binary(c, IR_AND, differs, py_emit_unary(c, IR_NOT, exact));
-    *remainder = py_emit_select(c, off, py_emit_binary(c, IR_FADD, mod, b), mod);
-    *remainder = py_emit_select(c, exact, py_emit_binary(c, IR_FCOPYSIGN, zero, b), *remainder);
-    div = py_emit_select(c, off, py_emit_binary(c, IR_FSUB, div, py_emit_float(c, t, 1)), div);
-    ir_value *floor = py_emit_unary(c, IR_FFLOOR, div);
-    ir_value *high =
-        py_emit_binary(c, IR_FLT, py_emit_float(c, t, 0.5), py_emit_binary(c, IR_FSUB, div, floor));
-    floor =
-        py_emit_select(c, high, py_emit_binary(c, IR_FADD, floor, py_emit_float(c, t, 1)), floor);
-    ir_value *plain = py_emit_binary(c, IR_FDIV, a, b);
-    floor = py_emit_select(c, py_emit_binary(c, IR_FEQ, div, zero),
-                           py_emit_binary(c, IR_FCOPYSIGN, zero, plain), floor);
-    *quotient = py_emit_select(c, py_emit_binary(c, IR_FEQ, b, zero), plain, floor);
+    *quotient = *remainder = NULL;
+    if (c->emit) number_float_divmod(&c->b, a, b, quotient, remainder);
 }
 
 static ir_value *float_power(py_ctx *c, ir_type t, ir_value *a, const py_val *exponent,
@@ -275,8 +210,8 @@ static bool float_binary(py_ctx *c, const py_node *at, py_operator op, const py_
     case PY_SUB: r = py_emit_binary(c, IR_FSUB, p, q); break;
     case PY_MULT: r = py_emit_binary(c, IR_FMUL, p, q); break;
     case PY_DIV: r = py_emit_binary(c, IR_FDIV, p, q); break;
-    case PY_FLOORDIV: float_divmod(c, t, p, q, &r, &other); break;
-    case PY_MOD: float_divmod(c, t, p, q, &other, &r); break;
+    case PY_FLOORDIV: float_divmod(c, p, q, &r, &other); break;
+    case PY_MOD: float_divmod(c, p, q, &other, &r); break;
     case PY_POW: r = float_power(c, t, p, b, q); break;
     default: return py_fail_operator(c, at, op, a, b);
     }
