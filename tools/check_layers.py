@@ -1,9 +1,10 @@
 """Checks the include rules of the C sources; fails with one line per offence.
 
 An include points only to a lower layer or inside its own folder. Folders of one layer never include
-each other: they meet in ir/ and base/. Inside a folder, sub-folders see their parents (and parents
-their children), and siblings only as SUBLAYERS orders them. Python.h appears only in src/binding;
-CUDA headers nowhere. Memory comes from base/heap.h only, which can count it and let it fail.
+each other: they meet in kernel/, ir/ and base/. Inside a folder, sub-folders see their parents (and
+parents their children), and siblings only as SUBLAYERS orders them. Python.h appears only in
+src/binding; CUDA headers nowhere. Memory comes from base/heap.h only, which can count it and let it
+fail.
 
     check_layers.py [ROOT]
 """
