@@ -63,7 +63,9 @@ simt_status array_context_init(void) {
     SIMT_TRY(array_lock());
     simt_status status = SIMT_OK;
     if (!array_ctx.ready) {
-        status = runtime_new(0, &array_ctx.rt);
+        target *cpu;
+        status = target_cpu_new(0, &cpu);
+        if (status == SIMT_OK) status = runtime_new(cpu, &array_ctx.rt);
         if (status == SIMT_OK) {
             array_ctx.dev = runtime_device(array_ctx.rt);
             graph_program_init(&array_ctx.program);

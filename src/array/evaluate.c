@@ -229,23 +229,21 @@ static bool begins_group(const graph_plan *plan, const graph_step *step) {
 
 static simt_status launch_held(const graph_step *step, code_fault *fault) {
     bool held = device_hold_interrupts(true);
-    simt_status status =
-        runtime_launch_whole(array_ctx.rt, step->kernel, step->grid, run.args, 0, fault);
+    simt_status status = runtime_launch_whole(step->kernel, step->grid, run.args, 0, fault);
     device_hold_interrupts(held);
     return status;
 }
 
 static simt_status launch(const graph_plan *plan, const graph_step *step, code_fault *fault) {
-    simt_runtime *rt = array_ctx.rt;
     undo u;
     if (!begins_group(plan, step)) return launch_held(step, fault);
     bool few = find_changed(plan, step, &u);
-    if (few && u.n == 0) return runtime_launch(rt, step->kernel, step->grid, run.args, 0, fault);
-    double cost = runtime_launch_cost(rt, step->kernel, step->grid);
+    if (few && u.n == 0) return runtime_launch(step->kernel, step->grid, run.args, 0, fault);
+    double cost = runtime_launch_cost(step->kernel, step->grid);
     if (!few || !begin_undo(plan, &u, cost))
-        return runtime_launch_whole(rt, step->kernel, step->grid, run.args, 0, fault);
+        return runtime_launch_whole(step->kernel, step->grid, run.args, 0, fault);
     unsigned forks = array_ctx.forks;
-    simt_status status = runtime_launch(rt, step->kernel, step->grid, run.args, 0, fault);
+    simt_status status = runtime_launch(step->kernel, step->grid, run.args, 0, fault);
     if (forks == array_ctx.forks) end_undo(plan, &u, status != SIMT_OK);
     return status;
 }

@@ -1,4 +1,5 @@
-/* A back end turns one optimised IR function into a code for blocks of a given size. */
+/* A back end turns one optimised IR function into code for blocks of a given size. Which ones are asked, and
+ * in which order, is the target's to say (runtime/target.h). */
 #ifndef SIMT_BACKEND_BACKEND_H
 #define SIMT_BACKEND_BACKEND_H
 
@@ -13,11 +14,12 @@ typedef struct backend_options {
 
 typedef struct backend {
     const char *name;
-    /* Required. `f` is verified and optimised and stays the caller's; *out is the caller's to destroy. */
+    /* Required. `f` is verified and optimised and stays the caller's; *out is the caller's to destroy.
+     * SIMT_ERR_UNSUPPORTED: the next back end of the target is asked. */
     simt_status (*compile)(const ir_func *f, const backend_options *options, code **out);
     /* Optional: appends a listing of the code, for SIMT_DUMP=asm. */
     void (*print)(const code *c, strbuf *out);
-    /* Optional: whether an op on operands of this type has code. NULL: all. */
+    /* Optional: whether an op on operands of this type has code; if not, the next one is asked. NULL: all. */
     bool (*supports)(ir_op op, ir_type type);
 } backend;
 

@@ -1,5 +1,8 @@
 /* The compiled artifact and its calling convention: where compilers and devices meet.
  *
+ * All code has a name, parameters and an end (`code`); what runs it is one of its kinds: functions that run
+ * blocks on a CPU (code_blocks), text for a driver (code_text). A device accepts some of them.
+ *
  * A block function runs the threads of one block and is resumable: it returns DONE, YIELD (its budget
  * is used up, or, with budget left, it waits for something another block must do; calling it again
  * with the same frame and launch goes on), FAULT (the fault record is filled; the block is abandoned) or
@@ -57,27 +60,42 @@ typedef struct code_launch {
     bool whole;            /* neither Ctrl-C nor a time limit stops it once it has begun */
 } code_launch;
 
+typedef enum code_kind { CODE_BLOCKS, CODE_TEXT } code_kind;
+
 typedef struct code code;
 struct code {
+    code_kind kind;
+    uint32_t block[3]; /* the block size it was compiled for */
+    uint32_t nparams;
+    size_t shared_bytes, local_bytes; /* of a block, of a thread: what the kernel declares */
+    const char *name, *file;          /* owned by the code, as are */
+    const source_call *calls;         /* what was called inside: source_pos.call */
+    void (*destroy)(code *self);
+};
+
+typedef struct code_blocks code_blocks;
+struct code_blocks {
+    code base;
     /* block: flat block number, x fastest, or (`runs`) number of the run. budget: decremented by work
      * done (about one per loop round per gang, more for long rounds: some 50 ns each); at zero the code
      * returns YIELD. */
-    code_result (*run)(const code *self, const code_launch *launch, void *frame, uint64_t block,
-                       bool resume, int64_t *budget, code_fault *fault);
+    code_result (*run)(const code_blocks *self, const code_launch *launch, void *frame,
+                       uint64_t block, bool resume, int64_t *budget, code_fault *fault);
     /* How many runs a launch takes, where code groups the threads of the grid in its own way; or NULL. */
-    uint64_t (*runs)(const code *self, const code_launch *launch);
-    void (*destroy)(code *self);
+    uint64_t (*runs)(const code_blocks *self, const code_launch *launch);
     size_t frame_bytes; /* for this code's block size (fixed when it was compiled) */
-    uint32_t block[3];  /* the block size it was compiled for */
-    uint32_t nparams;
-    bool meets; /* uses launch->meeting */
+    bool meets;         /* uses launch->meeting */
     uint64_t
         cost_per_block; /* rough ns, for the choice between one thread and the pool; 0 unknown */
-    const char *name, *file;  /* owned by the code, as are */
-    const source_call *calls; /* what was called inside: source_pos.call */
 };
 
-static inline uint64_t code_count_runs(const code *c, const code_launch *l) {
+typedef struct code_text {
+    code base;
+    const char *text, *entry; /* owned by the code; the name of the kernel in the text */
+    uint32_t least;           /* the oldest processor that runs it: 75 is sm_75 */
+} code_text;
+
+static inline uint64_t code_count_runs(const code_blocks *c, const code_launch *l) {
     return c->runs != NULL ? c->runs(c, l) : (uint64_t)l->grid[0] * l->grid[1] * l->grid[2];
 }
 

@@ -15,6 +15,9 @@ struct device {
     void (*free)(device *d, void *memory,
                  size_t bytes); /* bytes as given to alloc; kept in the cache */
     void (*trim)(device *d);    /* gives cached memory back */
+    bool (*accepts)(const device *d, const code *c); /* code that it can run */
+    /* Rough ns that a block takes when all workers are at work; 0: unknown. */
+    double (*block_cost)(const device *d, const code *c);
     /* Runs all blocks and returns when they are done (the CPU device is synchronous). Small launches
      * run on the calling thread and wake nobody. A fault of the program: SIMT_ERR_INDEX or
      * SIMT_ERR_RUNTIME is the *caller's* to make from *fault; launch returns OK with fault->set.

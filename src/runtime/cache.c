@@ -6,7 +6,8 @@
 #include <string.h>
 
 static bool same_options(const runtime_compile_options *a, const runtime_compile_options *b) {
-    return memcmp(a->block, b->block, sizeof a->block) == 0 && a->contract == b->contract;
+    return a->target == b->target && memcmp(a->block, b->block, sizeof a->block) == 0 &&
+           a->contract == b->contract;
 }
 
 static cache_entry *find_locked(simt_runtime *rt, uint64_t key, const char *text,

@@ -11,12 +11,12 @@
 #include <string.h>
 
 static void dump(simt_runtime *rt, dump_kind kind, const char *stage, const ir_func *f,
-                 const code *c) {
+                 const runtime_kernel *k) {
     if (rt->dump == NULL || (rt->dump_kinds & kind) == 0) return;
     strbuf text;
     strbuf_init(&text);
     if (f != NULL) ir_print(f, &text);
-    if (c != NULL && rt->backend->print != NULL) rt->backend->print(c, &text);
+    if (k != NULL) runtime_print(k, &text);
     rt->dump(rt->dump_context, stage, strbuf_text(&text));
     strbuf_deinit(&text);
 }
@@ -25,8 +25,9 @@ static void dump_pass(void *context, const char *pass, const ir_func *f) {
     dump(context, DUMP_OPT, pass, f, NULL);
 }
 
+/* Fills the kernel's code. */
 static simt_status compile(simt_runtime *rt, ir_func *f, const runtime_compile_options *options,
-                           code **out) {
+                           runtime_kernel *out) {
     opt_options o = {.contract = options->contract,
                      .verify = rt->verify,
                      .after = rt->dump != NULL ? dump_pass : NULL,
@@ -39,15 +40,15 @@ static simt_status compile(simt_runtime *rt, ir_func *f, const runtime_compile_o
     }
     SIMT_TRY(opt_run(f, &o));
     ir_func_renumber(f);
-    SIMT_TRY(rt->backend->compile(f, &b, out));
-    dump(rt, DUMP_ASM, rt->backend->name, NULL, *out);
+    SIMT_TRY(target_compile(out->target, f, &b, &out->code, &out->backend));
+    dump(rt, DUMP_ASM, out->backend->name, NULL, out);
     return SIMT_OK;
 }
 
 static uint64_t key_of(const ir_func *f, const runtime_compile_options *o) {
     uint64_t key = ir_hash(f);
     for (int i = 0; i < 3; i++) key = (key ^ o->block[i]) * 0x9E3779B97F4A7C15u;
-    return key ^ o->contract ^ key >> 29;
+    return key ^ o->contract ^ (uintptr_t)o->target ^ key >> 29;
 }
 
 static simt_status find_or_compile(simt_runtime *rt, ir_func *f,
@@ -62,8 +63,8 @@ static simt_status find_or_compile(simt_runtime *rt, ir_func *f,
         return status_fail(SIMT_ERR_MEMORY, "out of memory");
     }
     e->options = *options;
-    e->kernel = (runtime_kernel){.refs = 1, .key = key};
-    simt_status status = compile(rt, f, options, &e->kernel.code);
+    e->kernel = (runtime_kernel){.refs = 1, .key = key, .target = options->target};
+    simt_status status = compile(rt, f, options, &e->kernel);
     if (status != SIMT_OK) {
         heap_free(e->text);
         heap_free(e);
@@ -83,6 +84,8 @@ static simt_status check_depth(const ir_func *f) {
 
 simt_status runtime_compile(simt_runtime *rt, ir_func *f, const runtime_compile_options *options,
                             runtime_kernel **out) {
+    runtime_compile_options o = *options;
+    if (o.target == NULL) o.target = rt->target;
     simt_status status = check_depth(f);
     if (status != SIMT_OK) {
         ir_func_free(f);
@@ -94,15 +97,15 @@ simt_status runtime_compile(simt_runtime *rt, ir_func *f, const runtime_compile_
     if (text.failed)
         status = status_fail(SIMT_ERR_MEMORY, "out of memory");
     else
-        status = find_or_compile(rt, f, options, strbuf_text(&text), out);
+        status = find_or_compile(rt, f, &o, strbuf_text(&text), out);
     if (status == SIMT_ERR_MEMORY) status_prefix("kernel %s: ", f->name);
     strbuf_deinit(&text);
     ir_func_free(f);
     return status;
 }
 
-void runtime_print(const simt_runtime *rt, const runtime_kernel *k, strbuf *out) {
-    if (rt->backend->print != NULL) rt->backend->print(k->code, out);
+void runtime_print(const runtime_kernel *k, strbuf *out) {
+    if (k->backend->print != NULL) k->backend->print(k->code, out);
 }
 
 void runtime_kernel_ref(runtime_kernel *k) { __atomic_fetch_add(&k->refs, 1, __ATOMIC_RELAXED); }

@@ -2,7 +2,6 @@
 #ifndef SIMT_RUNTIME_INTERNAL_H
 #define SIMT_RUNTIME_INTERNAL_H
 
-#include "backend/backend.h"
 #include "runtime/runtime.h"
 
 #include <pthread.h>
@@ -22,8 +21,7 @@ struct cache_entry {
 typedef enum dump_kind { DUMP_IR = 1, DUMP_OPT = 2, DUMP_ASM = 4 } dump_kind;
 
 struct simt_runtime {
-    device *device;
-    const backend *backend;
+    target *target;
     bool verify;
     runtime_dump_sink dump; /* NULL: no dump */
     void *dump_context;

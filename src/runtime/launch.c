@@ -28,15 +28,13 @@ static bool wants_verify(void) {
 #endif
 }
 
-simt_status runtime_new(int threads, simt_runtime **out) {
+simt_status runtime_new(target *first, simt_runtime **out) {
     simt_runtime *rt = heap_zeroed(1, sizeof *rt);
-    if (rt == NULL) return status_fail(SIMT_ERR_MEMORY, "no memory for the runtime");
-    simt_status status = device_cpu_new(threads, &rt->device);
-    if (status != SIMT_OK) {
-        heap_free(rt);
-        return status;
+    if (rt == NULL) {
+        target_free(first);
+        return status_fail(SIMT_ERR_MEMORY, "no memory for the runtime");
     }
-    rt->backend = &backend_vm;
+    rt->target = first;
     rt->verify = wants_verify();
     rt->dump_kinds = kinds_of(getenv("SIMT_DUMP"));
     if (rt->dump_kinds != 0) rt->dump = dump_to_stderr;
@@ -48,7 +46,7 @@ simt_status runtime_new(int threads, simt_runtime **out) {
 void runtime_free(simt_runtime *rt) {
     if (rt == NULL) return;
     cache_clear(rt);
-    rt->device->destroy(rt->device);
+    target_free(rt->target);
     pthread_mutex_destroy(&rt->lock);
     heap_free(rt);
 }
@@ -59,7 +57,7 @@ void runtime_forget(simt_runtime *rt) {
     pthread_mutex_unlock(&rt->lock);
 }
 
-device *runtime_device(simt_runtime *rt) { return rt->device; }
+device *runtime_device(simt_runtime *rt) { return rt->target->device; }
 
 void runtime_set_dump(simt_runtime *rt, runtime_dump_sink sink, void *context) {
     rt->dump = sink;
@@ -67,7 +65,7 @@ void runtime_set_dump(simt_runtime *rt, runtime_dump_sink sink, void *context) {
     rt->dump_context = context;
 }
 
-static simt_status launch_code(simt_runtime *rt, const runtime_kernel *k, const uint32_t grid[3],
+static simt_status launch_code(const runtime_kernel *k, const uint32_t grid[3],
                                const uint64_t *args, size_t shared_bytes, bool whole,
                                code_fault *fault) {
     const code *c = k->code;
@@ -76,21 +74,21 @@ static simt_status launch_code(simt_runtime *rt, const runtime_kernel *k, const 
                           .args = args,
                           .shared_bytes = shared_bytes,
                           .whole = whole};
-    return rt->device->launch(rt->device, c, &launch, fault);
+    device *d = k->target->device;
+    return d->launch(d, c, &launch, fault);
 }
 
-simt_status runtime_launch(simt_runtime *rt, const runtime_kernel *k, const uint32_t grid[3],
-                           const uint64_t *args, size_t shared_bytes, code_fault *fault) {
-    return launch_code(rt, k, grid, args, shared_bytes, false, fault);
+simt_status runtime_launch(const runtime_kernel *k, const uint32_t grid[3], const uint64_t *args,
+                           size_t shared_bytes, code_fault *fault) {
+    return launch_code(k, grid, args, shared_bytes, false, fault);
 }
 
-simt_status runtime_launch_whole(simt_runtime *rt, const runtime_kernel *k, const uint32_t grid[3],
+simt_status runtime_launch_whole(const runtime_kernel *k, const uint32_t grid[3],
                                  const uint64_t *args, size_t shared_bytes, code_fault *fault) {
-    return launch_code(rt, k, grid, args, shared_bytes, true, fault);
+    return launch_code(k, grid, args, shared_bytes, true, fault);
 }
 
-double runtime_launch_cost(const simt_runtime *rt, const runtime_kernel *k,
-                           const uint32_t grid[3]) {
+double runtime_launch_cost(const runtime_kernel *k, const uint32_t grid[3]) {
     double blocks = (double)grid[0] * grid[1] * grid[2];
-    return (double)k->code->cost_per_block * blocks / rt->device->nthreads;
+    return blocks * k->target->device->block_cost(k->target->device, k->code);
 }

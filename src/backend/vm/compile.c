@@ -15,8 +15,8 @@ static uint64_t new_serial(void) {
 
 static void destroy_code(code *self) {
     vm_code *c = (vm_code *)self;
-    if (c->general != NULL) destroy_code(&c->general->base);
-    if (c->spread != NULL) destroy_code(&c->spread->base);
+    if (c->general != NULL) destroy_code(&c->general->base.base);
+    if (c->spread != NULL) destroy_code(&c->spread->base.base);
     arena_deinit(&c->mem);
     heap_free(c);
 }
@@ -27,6 +27,8 @@ static void lay_out_frame(vm_code *c) {
     c->set_bytes = c->lanes == 1 ? 8 : align64(c->lanes);
     c->ended_bytes = c->nwarps > 0 && c->lanes > 1 ? align64((c->lanes + 7) / 8) : 0;
     c->slot_bytes = align64(c->slot_bytes);
+    c->base.base.shared_bytes = c->shared_bytes;
+    c->base.base.local_bytes = c->local_bytes;
     c->local_bytes = align64(c->local_bytes * c->lanes);
     size_t gang = align64(sizeof(vm_gang)) + align64(c->nentries * sizeof(void *)) +
                   align64(c->nsets * sizeof(vm_set)) + align64(c->cell_bytes) + c->ended_bytes +
@@ -63,7 +65,7 @@ static void keep_calls(vm_code *c, const ir_func *f) {
                                  .file = arena_strdup(&c->mem, from->file),
                                  .at = from->at};
     }
-    c->base.calls = calls;
+    c->base.base.calls = calls;
 }
 
 /* Aligned for vectors. */
@@ -76,8 +78,8 @@ static void keep_constants(vm_code *c) {
 
 static void keep_all(vm_code *c, const ir_func *f) {
     keep_constants(c);
-    c->base.name = arena_strdup(&c->mem, f->name != NULL ? f->name : "");
-    c->base.file = arena_strdup(&c->mem, f->file != NULL ? f->file : "");
+    c->base.base.name = arena_strdup(&c->mem, f->name != NULL ? f->name : "");
+    c->base.base.file = arena_strdup(&c->mem, f->file != NULL ? f->file : "");
     keep_calls(c, f);
     keep(c, (void **)&c->insts, c->ninsts * sizeof *c->insts);
     keep(c, (void **)&c->entries, c->nentries * sizeof *c->entries);
@@ -119,11 +121,12 @@ static vm_code *new_code(const ir_func *f, const backend_options *o, const vm_pl
     arena_init_sure(&c->mem);
     c->kernels = ISA_CHOOSE(vm_kernels, o->isa);
     c->serial = new_serial();
+    c->base.base.kind = CODE_BLOCKS;
     c->base.run = vm_run;
     c->base.runs = vm_runs;
-    c->base.destroy = destroy_code;
-    c->base.nparams = f->body.nparams;
-    memcpy(c->base.block, o->block, sizeof c->base.block);
+    c->base.base.destroy = destroy_code;
+    c->base.base.nparams = f->body.nparams;
+    memcpy(c->base.base.block, o->block, sizeof c->base.base.block);
     memcpy(c->box, p->box, sizeof c->box);
     return c;
 }
@@ -151,7 +154,7 @@ static simt_status compile_as(const ir_func *f, const backend_options *o, bool s
     if (status == SIMT_OK && c->ninsts > 0)
         *out = c;
     else
-        destroy_code(&c->base);
+        destroy_code(&c->base.base);
     return status;
 }
 
@@ -175,14 +178,14 @@ static simt_status compile(const ir_func *f, const backend_options *o, code **ou
     } else {
         simt_status status = compile_as(f, o, false, true, &c);
         if (status != SIMT_OK) {
-            if (spread != NULL) destroy_code(&spread->base);
+            if (spread != NULL) destroy_code(&spread->base.base);
             return status;
         }
         c->spread = spread;
     }
     need_frame_of(c, c->general);
     need_frame_of(c, c->spread);
-    *out = &c->base;
+    *out = &c->base.base;
     return SIMT_OK;
 }
 

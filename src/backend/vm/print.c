@@ -124,9 +124,9 @@ static void print_inst(const vm_code *c, const vm_inst *in, strbuf *out) {
 
 void vm_print(const code *self, strbuf *out) {
     const vm_code *c = (const vm_code *)self;
-    strbuf_printf(out, "%s, %s: %u gangs of %u lanes%s, frame of %zu bytes\n", c->base.name,
+    strbuf_printf(out, "%s, %s: %u gangs of %u lanes%s, frame of %zu bytes\n", c->base.base.name,
                   c->kernels->isa, c->gangs, c->lanes, c->spreads ? " along x" : "",
                   c->base.frame_bytes);
     for (uint32_t i = 0; i < c->ninsts; i++) print_inst(c, &c->insts[i], out);
-    if (c->spread != NULL) vm_print(&c->spread->base, out);
+    if (c->spread != NULL) vm_print(&c->spread->base.base, out);
 }

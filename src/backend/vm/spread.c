@@ -64,7 +64,7 @@ static uint64_t span_of(const vm_code *c, const code_launch *l) {
     return span < c->lanes ? span : c->lanes;
 }
 
-uint64_t vm_runs(const code *self, const code_launch *l) {
+uint64_t vm_runs(const code_blocks *self, const code_launch *l) {
     const vm_code *c = vm_choose((const vm_code *)self, l);
     uint64_t blocks = (uint64_t)l->grid[0] * l->grid[1] * l->grid[2];
     if (!c->spreads || blocks == 0) return blocks;

@@ -240,7 +240,7 @@ static code_result run_gangs(const vm_code *c, vm_frame *f, int64_t *budget, cod
     return CODE_YIELD;
 }
 
-code_result vm_run(const code *self, const code_launch *launch, void *frame, uint64_t block,
+code_result vm_run(const code_blocks *self, const code_launch *launch, void *frame, uint64_t block,
                    bool resume, int64_t *budget, code_fault *fault) {
     const vm_code *c = vm_choose((const vm_code *)self, launch);
     vm_frame *f = frame;

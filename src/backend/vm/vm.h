@@ -119,7 +119,7 @@ typedef struct vm_address { /* cells that hold addresses inside the frame */
 
 typedef struct vm_code vm_code;
 struct vm_code {
-    code base;
+    code_blocks base;
     uint64_t serial; /* of this code: a frame set up for it says so */
     const vm_kernels *kernels;
     uint32_t lanes, gangs; /* per gang; gangs per block */
@@ -194,7 +194,7 @@ static inline source_pos vm_pos_of(const vm_inst *in) {
 }
 
 void vm_print(const code *self, strbuf *out);
-code_result vm_run(const code *self, const code_launch *launch, void *frame, uint64_t block,
+code_result vm_run(const code_blocks *self, const code_launch *launch, void *frame, uint64_t block,
                    bool resume, int64_t *budget, code_fault *fault);
 /* The current lanes split: yes stays current, no goes to set + 1; set keeps what meets again at the end. */
 void vm_split(const vm_code *c, vm_gang *g, const vm_inst *in, const uint8_t *cond);
@@ -309,7 +309,7 @@ uint32_t vm_spread_lanes(const uint32_t block[3]);
 bool vm_plan_spreads(const vm_plan *p); /* gangs are planned */
 /* Of the codes of a kernel, the one for this launch. */
 const vm_code *vm_choose(const vm_code *c, const code_launch *l);
-uint64_t vm_runs(const code *self, const code_launch *l);
+uint64_t vm_runs(const code_blocks *self, const code_launch *l);
 /* The first thread of a run of spread code, and how many it has. */
 uint32_t vm_start_spread(const vm_code *c, const code_launch *l, uint64_t run, int64_t index[3]);
 /* The block of a lane, and its number there. */

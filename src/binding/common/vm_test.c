@@ -9,11 +9,10 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
-#include "backend/backend.h"
 #include "base/heap.h"
 #include "binding/common/binding.h"
-#include "device/device.h"
 #include "opt/opt.h"
+#include "runtime/target.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -21,16 +20,16 @@
 
 enum { MOST_ARGS = 64, MOST_DEVICES = 16 };
 
-/* One device per number of threads, kept. */
-static device *find_device(int threads) {
-    static device *devices[MOST_DEVICES];
+/* One target per number of threads, kept. */
+static target *find_target(int threads) {
+    static target *targets[MOST_DEVICES];
     if (threads < 0 || threads >= MOST_DEVICES) {
         PyErr_SetString(PyExc_ValueError, "threads");
         return NULL;
     }
-    if (devices[threads] == NULL && device_cpu_new(threads, &devices[threads]) != SIMT_OK)
+    if (targets[threads] == NULL && target_cpu_new(threads, &targets[threads]) != SIMT_OK)
         binding_raise();
-    return devices[threads];
+    return targets[threads];
 }
 
 static bool read_dims(PyObject *o, uint32_t out[3]) {
@@ -105,7 +104,7 @@ static PyObject *raise_fault(const code *c, const code_fault *f) {
 }
 
 /* All blocks of a launch by turns, each in a frame of its own. */
-static simt_status run_in_steps(const code *c, const code_launch *given, int64_t most,
+static simt_status run_in_steps(const code_blocks *c, const code_launch *given, int64_t most,
                                 code_fault *fault) {
     uint64_t n = code_count_runs(c, given), left = n;
     size_t bytes = (c->frame_bytes + given->shared_bytes + 127) & ~(size_t)63;
@@ -160,8 +159,9 @@ static PyObject *launch_code(const code *c, device *d, const uint64_t *slots,
         uint64_t start = now_ns();
         int inner = o->repeat > 1000 ? 100 : 1;
         for (int k = 0; k < inner && status == SIMT_OK; k++)
-            status = o->budget > 0 ? run_in_steps(c, &launch, o->budget, &fault)
-                                   : d->launch(d, c, &launch, &fault);
+            status = o->budget > 0
+                         ? run_in_steps((const code_blocks *)c, &launch, o->budget, &fault)
+                         : d->launch(d, c, &launch, &fault);
         uint64_t ns = (now_ns() - start) / (uint64_t)inner;
         best = ns < best ? ns : best;
     }
@@ -194,21 +194,22 @@ static PyObject *ir_run(PyObject *self, PyObject *positional, PyObject *named) {
     if (!read_dims(grid, o.grid) || !read_dims(block, o.block)) return NULL;
     o.shared = (size_t)shared;
     if (budget != Py_None) o.budget = PyLong_AsLongLong(budget);
-    device *d = find_device(threads == Py_None ? 0 : (int)PyLong_AsLong(threads));
-    if (d == NULL || PyErr_Occurred() != NULL) return NULL;
+    target *t = find_target(threads == Py_None ? 0 : (int)PyLong_AsLong(threads));
+    if (t == NULL || PyErr_Occurred() != NULL) return NULL;
     ir_func *f = NULL;
     code *c = NULL;
+    const backend *by;
     arguments a = {.nbuffers = 0};
     backend_options b = {.isa = isa};
     memcpy(b.block, o.block, sizeof b.block);
     PyObject *result = NULL;
     simt_status status = ir_parse(text, &f);
     if (status == SIMT_OK) status = prepare(f, optimize != 0, contract != 0);
-    if (status == SIMT_OK) status = backend_vm.compile(f, &b, &c);
+    if (status == SIMT_OK) status = target_compile(t, f, &b, &c, &by);
     if (status != SIMT_OK)
         binding_raise();
     else if (read_arguments(f, args, &a))
-        result = launch_code(c, d, a.slots, &o);
+        result = launch_code(c, t->device, a.slots, &o);
     release_arguments(&a);
     if (c != NULL) c->destroy(c);
     if (f != NULL) ir_func_free(f);
@@ -223,14 +224,17 @@ static PyObject *ir_listing(PyObject *self, PyObject *args) {
     backend_options b = {0};
     ir_func *f = NULL;
     code *c = NULL;
-    if (!PyArg_ParseTuple(args, "sO", &text, &block) || !read_dims(block, b.block)) return NULL;
+    const backend *by;
+    target *t = find_target(1);
+    if (t == NULL || !PyArg_ParseTuple(args, "sO", &text, &block) || !read_dims(block, b.block))
+        return NULL;
     simt_status status = ir_parse(text, &f);
     if (status == SIMT_OK) status = prepare(f, true, false);
-    if (status == SIMT_OK) status = backend_vm.compile(f, &b, &c);
+    if (status == SIMT_OK) status = target_compile(t, f, &b, &c, &by);
     if (status == SIMT_OK) {
         strbuf listing;
         strbuf_init(&listing);
-        backend_vm.print(c, &listing);
+        by->print(c, &listing);
         result = PyUnicode_FromString(strbuf_text(&listing));
         strbuf_deinit(&listing);
         c->destroy(c);
@@ -242,11 +246,16 @@ static PyObject *ir_listing(PyObject *self, PyObject *args) {
     return result;
 }
 
+static device *find_device(void) {
+    target *t = find_target(0);
+    return t != NULL ? t->device : NULL;
+}
+
 /* memory_probe(bytes) -> (address, address of a second take after giving back, in use, cached) of a device. */
 static PyObject *memory_probe(PyObject *self, PyObject *argument) {
     size_t bytes = PyLong_AsSize_t(argument);
     if (PyErr_Occurred() != NULL) return NULL;
-    device *d = find_device(0);
+    device *d = find_device();
     if (d == NULL) return NULL;
     void *first, *second;
     if (d->alloc(d, bytes, &first) != SIMT_OK) return binding_raise();
@@ -265,7 +274,7 @@ static PyObject *memory_probe(PyObject *self, PyObject *argument) {
 /* memory_ns(bytes) -> ns of one take and give back */
 static PyObject *memory_ns(PyObject *self, PyObject *argument) {
     size_t bytes = PyLong_AsSize_t(argument);
-    device *d = PyErr_Occurred() == NULL ? find_device(0) : NULL;
+    device *d = PyErr_Occurred() == NULL ? find_device() : NULL;
     if (d == NULL) return NULL;
     uint64_t start = now_ns();
     for (int i = 0; i < 1000; i++) {
@@ -277,9 +286,59 @@ static PyObject *memory_ns(PyObject *self, PyObject *argument) {
     return PyFloat_FromDouble((double)(now_ns() - start) / 1000);
 }
 
+/* ---- the order of back ends ---- */
+
+static bool has_no_floats(ir_op op, ir_type type) { return !ir_type_is_float(type); }
+static simt_status decline(const ir_func *f, const backend_options *options, code **out) {
+    return status_fail(SIMT_ERR_UNSUPPORTED, "declined");
+}
+static simt_status decline_blocks(const ir_func *f, const backend_options *options, code **out) {
+    return options->block[0] > 1 ? decline(f, options, out) : backend_vm.compile(f, options, out);
+}
+static void destroy_text(code *c) { heap_free(c); }
+static simt_status make_text(const ir_func *f, const backend_options *options, code **out) {
+    code_text *c = heap_zeroed(1, sizeof *c);
+    if (c == NULL) return status_fail(SIMT_ERR_MEMORY, "out of memory");
+    c->base = (code){.kind = CODE_TEXT, .name = "text", .destroy = destroy_text};
+    *out = &c->base;
+    return SIMT_OK;
+}
+
+/* ir_backend(text, block, makes_text) -> the name of the back end that compiled it, of: `none`, which declines
+ * all; `integers`, which has no floats and only blocks of one thread; `text`, or vm */
+static PyObject *ir_backend(PyObject *self, PyObject *args) {
+    static const backend none = {.name = "none", .compile = decline},
+                         integers = {.name = "integers",
+                                     .compile = decline_blocks,
+                                     .supports = has_no_floats},
+                         as_text = {.name = "text", .compile = make_text};
+    const char *text;
+    PyObject *block;
+    int makes_text;
+    backend_options b = {0};
+    if (!PyArg_ParseTuple(args, "sOp", &text, &block, &makes_text) || !read_dims(block, b.block))
+        return NULL;
+    target *cpu = find_target(1);
+    if (cpu == NULL) return NULL;
+    target t = {.name = "test", .device = cpu->device};
+    t.backends[0] = &none;
+    t.backends[1] = &integers;
+    t.backends[2] = makes_text ? &as_text : &backend_vm;
+    ir_func *f = NULL;
+    code *c = NULL;
+    const backend *by = NULL;
+    simt_status status = ir_parse(text, &f);
+    if (status == SIMT_OK) status = prepare(f, true, false);
+    if (status == SIMT_OK) status = target_compile(&t, f, &b, &c, &by);
+    if (status == SIMT_OK) c->destroy(c);
+    if (f != NULL) ir_func_free(f);
+    return binding_ok(status) ? PyUnicode_FromString(by->name) : NULL;
+}
+
 static PyMethodDef methods[] = {
     {"ir_run", (PyCFunction)(void (*)(void))ir_run, METH_VARARGS | METH_KEYWORDS,
      "Compiles and launches printed IR (for tests)."},
+    {"ir_backend", ir_backend, METH_VARARGS, "The back end that compiles (for tests)."},
     {"ir_listing", ir_listing, METH_VARARGS, "The vm's code of printed IR (for tests)."},
     {"memory_probe", memory_probe, METH_O,
      "Takes, gives back and takes device memory (for tests)."},

@@ -189,7 +189,7 @@ static simt_status launch_in_order(const configured *c, const kernel_entry *e, k
     simt_status status = order_begin(stores, n, stream);
     if (status != SIMT_OK) return status;
     Py_BEGIN_ALLOW_THREADS status =
-        runtime_launch(array_runtime(), e->code, grid, k->slots, (size_t)c->shared, fault);
+        runtime_launch(e->code, grid, k->slots, (size_t)c->shared, fault);
     Py_END_ALLOW_THREADS order_end(stores, n, stream);
     kernel_args_finish(k, e->typed->kernel->writes);
     return status;
@@ -594,7 +594,7 @@ static PyObject *listing(PyObject *self, PyObject *args) {
     if (!e) return NULL;
     strbuf text;
     strbuf_init(&text);
-    if (!ir) runtime_print(array_runtime(), e->code, &text);
+    if (!ir) runtime_print(e->code, &text);
     PyObject *out = PyUnicode_FromString(ir ? runtime_kernel_text(e->code) : strbuf_text(&text));
     strbuf_deinit(&text);
     kernel_entry_unref(e);

@@ -29,7 +29,13 @@ static size_t device_cached(device *d) { return memory_cached(((cpu_device *)d)-
 
 static simt_status device_launch(device *d, const code *c, const code_launch *launch,
                                  code_fault *fault) {
-    return cpu_launch(((cpu_device *)d)->pool, c, launch, fault);
+    return cpu_launch(((cpu_device *)d)->pool, (const code_blocks *)c, launch, fault);
+}
+
+static bool device_accepts(const device *d, const code *c) { return c->kind == CODE_BLOCKS; }
+
+static double device_block_cost(const device *d, const code *c) {
+    return (double)((const code_blocks *)c)->cost_per_block / d->nthreads;
 }
 
 /* ---- parallel ----
@@ -220,6 +226,8 @@ simt_status device_cpu_new(int threads, device **out) {
                          .alloc = device_alloc,
                          .free = device_free,
                          .trim = device_trim,
+                         .accepts = device_accepts,
+                         .block_cost = device_block_cost,
                          .launch = device_launch,
                          .parallel = device_parallel,
                          .bytes_in_use = device_in_use,

@@ -73,6 +73,6 @@ static inline void float_mode_leave(unsigned old) {
 /* Asks for an interrupt on the thread that may, unless it asked shortly before `now` or it is held. True
  * also where this is now the child of a fork: the workers' part of the job is lost. */
 bool cpu_interrupted(uint64_t *asked, uint64_t now);
-simt_status cpu_launch(pool *p, const code *c, const code_launch *launch, code_fault *fault);
+simt_status cpu_launch(pool *p, const code_blocks *c, const code_launch *launch, code_fault *fault);
 
 #endif

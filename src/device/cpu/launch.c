@@ -39,7 +39,7 @@ bool device_hold_interrupts(bool hold) {
 
 typedef struct launch_worker launch_worker;
 typedef struct launch_job {
-    const code *c;
+    const code_blocks *c;
     const code_launch *launch;
     uint64_t nblocks, chunk;
     size_t frame_bytes;
@@ -382,16 +382,17 @@ static uint64_t run_some(launch_worker *w, bool may_share) {
 static simt_status report_between(const launch_job *j, simt_status status) {
     uint64_t started = j->stop_block < j->nblocks ? j->stop_block : j->nblocks;
     if (status != SIMT_ERR_TIME_LIMIT)
-        return status_fail(status, "kernel %s makes no progress", j->c->name);
+        return status_fail(status, "kernel %s makes no progress", j->c->base.name);
     return status_fail(
         status,
         "kernel %s ran for more than %g s and was stopped: %.3g %% of its blocks had "
         "been started",
-        j->c->name, (double)time_limit_ns() * 1e-9, 100.0 * (double)started / (double)j->nblocks);
+        j->c->base.name, (double)time_limit_ns() * 1e-9,
+        100.0 * (double)started / (double)j->nblocks);
 }
 
 static simt_status report_stopped(const launch_job *j, simt_status status) {
-    const code *c = j->c;
+    const code_blocks *c = j->c;
     const code_fault *at = &j->at;
     unsigned long long block = j->stop_block;
     const char *what = at->at_what;
@@ -400,13 +401,13 @@ static simt_status report_stopped(const launch_job *j, simt_status status) {
         status_fail(
             status,
             "kernel %s ran for more than %g s and was stopped: block %llu is in the %s of line %u",
-            c->name, (double)time_limit_ns() * 1e-9, block, what, at->at.line);
+            c->base.name, (double)time_limit_ns() * 1e-9, block, what, at->at.line);
     else
         status_fail(status,
                     "kernel %s makes no progress: block %llu, thread %u waits at the %s of line %u "
                     "for what cannot come",
-                    c->name, block, at->at_thread, what, at->at.line);
-    if (at->at.line > 0) status_set_source(c->name, c->file, c->calls, at->at);
+                    c->base.name, block, at->at_thread, what, at->at.line);
+    if (at->at.line > 0) status_set_source(c->base.name, c->base.file, c->base.calls, at->at);
     return status;
 }
 
@@ -419,12 +420,12 @@ static simt_status report(launch_job *j) {
             return status_fail(SIMT_ERR_RUNTIME,
                                "kernel %s was running when a signal handler forked the process: in "
                                "the child it is not complete",
-                               j->c->name);
-        return status_fail(status, "kernel %s was interrupted", j->c->name);
+                               j->c->base.name);
+        return status_fail(status, "kernel %s was interrupted", j->c->base.name);
     case SIMT_ERR_MEMORY:
         return status_fail(status,
                            "kernel %s: no memory for the state of its blocks (%zu bytes each)",
-                           j->c->name, j->frame_bytes);
+                           j->c->base.name, j->frame_bytes);
     default: return report_stopped(j, status);
     }
 }
@@ -463,17 +464,18 @@ static simt_status run_job(pool *p, launch_job *j) {
 
 /* Asks before a launch that will not ask while it runs, unless it is held; the last answer holds for a
  * while. */
-static simt_status ask_before(const code *c) {
+static simt_status ask_before(const code_blocks *c) {
     static _Atomic uint64_t last;
     uint64_t now = clock_ns(), asked = atomic_load_explicit(&last, memory_order_relaxed);
     if (now - asked < ASK_NS) return SIMT_OK;
     bool stop = cpu_interrupted(&asked, now);
     atomic_store_explicit(&last, asked, memory_order_relaxed);
     if (!stop) return SIMT_OK;
-    return status_fail(SIMT_ERR_INTERRUPT, "kernel %s was interrupted", c->name);
+    return status_fail(SIMT_ERR_INTERRUPT, "kernel %s was interrupted", c->base.name);
 }
 
-simt_status cpu_launch(pool *p, const code *c, const code_launch *launch, code_fault *fault) {
+simt_status cpu_launch(pool *p, const code_blocks *c, const code_launch *launch,
+                       code_fault *fault) {
     if (launch->whole) SIMT_TRY(ask_before(c));
     launch_job j;
     j.c = c;

@@ -1,0 +1,57 @@
+/* Targets, and the choice of a back end. */
+#include "runtime/target.h"
+#include "base/heap.h"
+
+#include <string.h>
+
+simt_status target_cpu_new(int threads, target **out) {
+    target *t = heap_zeroed(1, sizeof *t);
+    if (t == NULL) return status_fail(SIMT_ERR_MEMORY, "no memory for the CPU");
+    t->name = "cpu";
+    t->backends[0] = &backend_vm;
+    simt_status status = device_cpu_new(threads, &t->device);
+    if (status == SIMT_OK)
+        *out = t;
+    else
+        heap_free(t);
+    return status;
+}
+
+void target_free(target *t) {
+    if (t == NULL) return;
+    t->device->destroy(t->device);
+    heap_free(t);
+}
+
+static ir_type type_of(const ir_inst *inst) {
+    return inst->nargs > 0      ? inst->args[0]->type
+           : inst->nresults > 0 ? inst->results[0].type
+                                : IR_VOID;
+}
+
+static bool has_all(const backend *b, const ir_region *region) {
+    for (const ir_inst *inst = region->first; inst != NULL; inst = inst->next) {
+        if (!b->supports(inst->op, type_of(inst))) return false;
+        for (int i = 0; i < 2 && inst->regions[i] != NULL; i++)
+            if (!has_all(b, inst->regions[i])) return false;
+    }
+    return true;
+}
+
+simt_status target_compile(const target *t, const ir_func *f, const backend_options *options,
+                           code **out, const backend **by) {
+    simt_status status = status_fail(SIMT_ERR_INTERNAL, "target %s has no back end", t->name);
+    for (const backend *const *b = t->backends; *b != NULL; b++) {
+        if ((*b)->supports != NULL && !has_all(*b, &f->body)) continue;
+        status = (*b)->compile(f, options, out);
+        if (status == SIMT_ERR_UNSUPPORTED && b[1] != NULL) continue;
+        if (status == SIMT_OK && !t->device->accepts(t->device, *out)) {
+            (*out)->destroy(*out);
+            return status_fail(SIMT_ERR_INTERNAL, "%s cannot run what %s makes", t->device->name,
+                               (*b)->name);
+        }
+        *by = *b;
+        return status;
+    }
+    return status;
+}

@@ -1,0 +1,25 @@
+/* A target: a device, and the back ends that make code for it. They are tried in order: the first that has
+ * all of a kernel's operations and does not decline compiles it; the last one takes every kernel. */
+#ifndef SIMT_RUNTIME_TARGET_H
+#define SIMT_RUNTIME_TARGET_H
+
+#include "backend/backend.h"
+#include "device/device.h"
+
+enum { TARGET_MOST_BACKENDS = 4 };
+
+typedef struct target {
+    const char *name;                                  /* "cpu" */
+    device *device;                                    /* owned */
+    const backend *backends[TARGET_MOST_BACKENDS + 1]; /* NULL behind the last */
+} target;
+
+/* The CPU. threads as for device_cpu_new. */
+simt_status target_cpu_new(int threads, target **out);
+void target_free(target *t);
+
+/* f is verified, optimised and renumbered. *by: the back end whose code it is. */
+simt_status target_compile(const target *t, const ir_func *f, const backend_options *options,
+                           code **out, const backend **by);
+
+#endif

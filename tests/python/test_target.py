@@ -1,0 +1,46 @@
+"""Targets: which back end of a target compiles a kernel."""
+
+import pytest
+from simt import _core
+
+INTEGERS = """kernel @k(%0: ptr.global, %1: i32) {
+  %2: i32 = add %1, %1
+  store %0, %2
+  return
+}
+"""
+FLOATS = """kernel @k(%0: ptr.global, %1: f32) {
+  %2: f32 = fadd %1, %1
+  store %0, %2
+  return
+}
+"""
+NESTED = """kernel @k(%0: ptr.global, %1: i1, %2: f32) {
+  if @0 %1 {
+    %3: f32 = fmul %2, %2
+    store %0, %3
+    br @0
+  } else {
+    br @0
+  }
+  return
+}
+"""
+
+
+@pytest.mark.parametrize(
+    "text,block,by",
+    [
+        (INTEGERS, 1, "integers"),  # the first one declines everything
+        (INTEGERS, 32, "vm"),  # the second one declines the block
+        (FLOATS, 1, "vm"),  # or has not the operation
+        (NESTED, 1, "vm"),  # nor one inside of an if
+    ],
+)
+def test_the_first_that_can_compiles(text, block, by):
+    assert _core.ir_backend(text, block, False) == by
+
+
+def test_code_that_the_device_cannot_run_is_an_error():
+    with pytest.raises(RuntimeError, match="cannot run what text makes"):
+        _core.ir_backend(FLOATS, 1, True)
