@@ -202,7 +202,7 @@ int kernel_device_share(PyObject *o, device_array **out) {
 }
 
 bool kernel_device_to_array(device_array *d, array **out) {
-    dtype dt = kernel_dtype_of_scalar(d->type);
+    dtype dt = py_scalar_dtype(d->type);
     if (dt == DT_COUNT) {
         PyErr_Format(PyExc_TypeError, "arrays of %s are not in simt.cupy and simt.torch yet",
                      d->record ? "records" : py_scalar_name(d->type));
@@ -360,7 +360,7 @@ GETTER(cuda_array_interface) {
     else
         snprintf(typestr, sizeof typestr, "<c%lld", (long long)kernel_item_bytes(d));
     Py_XDECREF(of);
-    dtype dt = kernel_dtype_of_scalar(d->type);
+    dtype dt = py_scalar_dtype(d->type);
     unsigned long long address =
         kernel_size(d) ? (unsigned long long)(uintptr_t)kernel_device_data(d) : 0;
     PyObject *stream = d->stream ? PyNumber_Long(d->stream) : Py_NewRef(Py_None), *dict = NULL;

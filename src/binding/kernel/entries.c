@@ -14,40 +14,11 @@
 
 static void typed_unref(kernel_typed *t) {
     if (!t || --t->refs) return;
-    for (uint32_t i = 0; t->kernel && t->constants && i < t->kernel->nconstants; i++)
-        heap_free(t->constants[i]);
-    heap_free(t->constants);
-    heap_free(t->constant_slots);
     Py_XDECREF(t->raised);
-    py_kernel_free(t->kernel);
+    kernel_free(t->kernel);
     runtime_kernel_unref(t->first);
     heap_free(t->signature);
     heap_free(t);
-}
-
-/* Copies the constant arrays of the kernel: later changes of the originals are not seen, as with Numba. */
-static bool freeze_constants(kernel_typed *t) {
-    uint32_t n = t->kernel->nconstants;
-    t->constants = heap_zeroed(n + 1, sizeof *t->constants);
-    t->constant_slots = heap_zeroed(n + 1, sizeof *t->constant_slots);
-    for (uint32_t i = 0; t->constants && t->constant_slots && i < n; i++) {
-        const py_entity *c = t->kernel->constants[i];
-        int64_t low = 0, high = (int64_t)py_entity_bytes(c), bytes = high;
-        for (int d = 0; d < c->ndim; d++) {
-            bytes *= c->shape[d];
-            int64_t reach = c->strides[d] * (c->shape[d] - 1);
-            if (c->shape[d] == 0) low = high = 0;
-            if (c->shape[d] == 0) break;
-            *(reach < 0 ? &low : &high) += reach;
-        }
-        t->constant_bytes += (size_t)bytes;
-        void *copy = heap_aligned(64, (size_t)(high - low) + 64);
-        if (!copy) return false;
-        if (high > low) memcpy(copy, (const char *)c->data + low, (size_t)(high - low));
-        t->constants[i] = copy;
-        t->constant_slots[i] = (uint64_t)(uintptr_t)((char *)copy - low);
-    }
-    return t->constants && t->constant_slots;
 }
 
 /* What a launch may raise lives as long as the kernel. Python's own exceptions do anyway. */
@@ -70,8 +41,7 @@ static bool compile_source(kernel_typed *t, PyObject *function, const py_options
         py_compile(&host.pub, fn, t->signature, t->nsignature, options, &t->kernel) != SIMT_OK)
         kernel_raise();
     else if (fn)
-        ok = (freeze_constants(t) && keep_raised(t) && py_kernel_shrink(t->kernel)) ||
-             (PyErr_NoMemory(), false);
+        ok = (keep_raised(t) && kernel_settle(t->kernel)) || (PyErr_NoMemory(), false);
     kernel_host_deinit(&host);
     return ok;
 }
@@ -160,13 +130,8 @@ static bool renew(kernel_typed *t, PyObject *function, const py_options *options
     if (!t->kernel->func && !t->first) { /* no other thread was quicker */
         kernel_typed old = *t;
         t->kernel = again->kernel;
-        t->constants = again->constants;
-        t->constant_slots = again->constant_slots;
-        t->constant_bytes = again->constant_bytes;
         t->raised = again->raised;
         again->kernel = old.kernel;
-        again->constants = old.constants;
-        again->constant_slots = old.constant_slots;
         again->raised = old.raised;
     }
     typed_unref(again);

@@ -13,12 +13,9 @@
 typedef struct kernel_typed {
     uint32_t refs, nsignature;
     uint8_t *signature;
-    py_kernel *kernel;
+    kernel *kernel;        /* its constant arrays are frozen, as Numba's */
     runtime_kernel *first; /* the first that kernel->func became: it has the text for more */
-    char **constants;      /* copies of the constant arrays: frozen, as Numba's */
-    uint64_t *constant_slots;
-    size_t constant_bytes;
-    PyObject *raised; /* list or NULL: the program's exception classes that faults name */
+    PyObject *raised;      /* list or NULL: the program's exception classes that faults name */
     uint64_t visited;
     struct kernel_typed *next; /* of the declared ones */
 } kernel_typed;

@@ -19,6 +19,7 @@
 
 #include "binding/common/binding.h"
 #include "frontend/python/frontend.h"
+#include "kernel/report.h"
 
 /* ---- kernel/error.c ---- */
 
@@ -26,9 +27,8 @@
  * under the column when they are known (simt.numba.core.errors.TypingError for SIMT_ERR_TYPING).
  * Returns NULL. */
 PyObject *kernel_raise(void);
-/* "at file:line:column" (column 0: left out) of the diagnostic and `more`, then the source line and a
- * caret; below, the same for each caller. New reference or NULL. */
-PyObject *kernel_place(const simt_diag *diag, const char *more);
+/* Who reports (kernel/report.h): source lines as linecache has them, the user's language. */
+report_host kernel_reporter(void);
 
 /* The exception at hand, if its text begins with "kernel `name`: ": where the kernel is defined is added.
  * Returns false. */
@@ -77,7 +77,6 @@ bool kernel_scalar_of_object(PyObject *dtype_like, py_scalar *out);
 /* The same, and record types (*out NONE). */
 bool kernel_element_of_object(PyObject *dtype_like, py_scalar *out, const kernel_record **record);
 bool kernel_scalar_of_format(const char *format, Py_ssize_t itemsize, py_scalar *out); /* buffers */
-dtype kernel_dtype_of_scalar(py_scalar type);                 /* DT_COUNT: none */
 bool kernel_scalar_of_dtype(dtype dt, py_scalar *out);        /* false (no exception): bfloat16 */
 PyObject *kernel_device_dtype(const device_array *d);         /* new reference; imports NumPy */
 bool kernel_is_contiguous(const device_array *d, char order); /* 'C' or 'F' */

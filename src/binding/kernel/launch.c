@@ -93,7 +93,7 @@ static bool check_launch(const configured *c) {
     return true;
 }
 
-static bool check_shared(const configured *c, const py_kernel *k) {
+static bool check_shared(const configured *c, const kernel *k) {
     int64_t all = c->shared + (int64_t)k->static_shared;
     if (c->shared >= 0 && all <= SHARED_LIMIT) return true;
     if (c->shared < 0)
@@ -151,25 +151,28 @@ static bool match_declared(const dispatcher *d, kernel_args *k) {
 /* The slots behind the arguments. *buffer: the print buffer, when there is one. */
 static bool add_hidden_slots(const configured *c, const kernel_entry *e, kernel_args *k,
                              uint64_t **buffer) {
-    const py_kernel *kernel = e->typed->kernel;
-    if (k->nslots + 2 + kernel->nconstants > MAX_SLOTS) {
+    const kernel *of = e->typed->kernel;
+    const kernel_constant *constant = of->constants;
+    uint32_t given = k->nslots;
+    if (of->nparameters > MAX_SLOTS) {
         PyErr_Format(PyExc_RuntimeError, "kernel %s: too many constant arrays", c->of->name);
         return false;
     }
-    if (kernel->flags & PY_USES_DYNAMIC_SHARED) k->slots[k->nslots++] = (uint64_t)c->shared;
-    if (kernel->flags & PY_USES_PRINT) {
+    for (uint32_t i = given; i < of->nparameters; i++) {
+        kernel_role role = of->parameters[i].role;
+        if (role == KERNEL_SHARED_BYTES) k->slots[k->nslots++] = (uint64_t)c->shared;
+        if (role == KERNEL_CONSTANT) k->slots[k->nslots++] = (uint64_t)(uintptr_t)constant++->data;
+        if (role != KERNEL_PRINT_BUFFER) continue;
         *buffer = heap_zeroed(1, PRINT_BYTES + 16);
         if (!*buffer) return PyErr_NoMemory(), false;
         (*buffer)[1] = PRINT_BYTES;
         k->slots[k->nslots++] = (uint64_t)(uintptr_t)*buffer;
     }
-    for (uint32_t i = 0; i < kernel->nconstants; i++)
-        k->slots[k->nslots++] = e->typed->constant_slots[i];
-    if (k->nslots == kernel->nparams) return true;
+    if (k->nslots == of->nparameters) return true;
     PyErr_Format(
         PyExc_RuntimeError,
         "kernel %s: %u slots for %u parameters; this is a defect of simt: please report it",
-        c->of->name, k->nslots, kernel->nparams);
+        c->of->name, k->nslots, of->nparameters);
     return false;
 }
 
@@ -204,8 +207,9 @@ static bool run(const configured *c, const kernel_entry *e, kernel_args *k,
         simt_status status = launch_in_order(c, e, k, &fault);
         ok = status == SIMT_OK || (kernel_raise(), false);
         if (ok && fault.set) {
-            kernel_raise_fault(e->typed->kernel, e->code->code, names, &fault, c->grid, e->block,
-                               k);
+            report_launch of = {e->typed->kernel, e->code->code, names->kernel,
+                                k->slots,         c->grid,       e->block};
+            kernel_raise_fault(&of, &fault);
             ok = false;
         }
         if (buffer) {
@@ -557,7 +561,7 @@ static bool append_compiled(PyObject *list, const kernel_typed *t, const uint32_
     PyObject *item =
         Py_BuildValue("(y#(III)(nnn))", (char *)t->signature, (Py_ssize_t)t->nsignature, block[0],
                       block[1], block[2], (Py_ssize_t)t->kernel->static_shared,
-                      (Py_ssize_t)t->kernel->local, (Py_ssize_t)t->constant_bytes);
+                      (Py_ssize_t)t->kernel->local, (Py_ssize_t)t->kernel->constant_bytes);
     bool done = item && PyList_Append(list, item) == 0;
     Py_XDECREF(item);
     return done;

@@ -3,6 +3,7 @@
 #define SIMT_BINDING_KERNEL_LAUNCH_H
 
 #include "binding/kernel/kernel.h"
+#include "kernel/report.h"
 
 enum { MAX_SIGNATURE_BYTES = 2048, MAX_SLOTS = 640, MAX_LAUNCH_ARRAYS = 64 };
 
@@ -52,11 +53,9 @@ void kernel_args_release(kernel_args *k);
 /* "argument 2 ('x')" */
 void kernel_argument_text(const kernel_names *names, int argument, char *text, size_t size);
 
-/* Raises the exception of a fault in c, which was compiled from k. */
-void kernel_raise_fault(const py_kernel *k, const code *c, const kernel_names *names,
-                        const code_fault *fault, const int64_t grid[3], const uint32_t block[3],
-                        const kernel_args *args);
+/* Raises the exception of a fault. */
+void kernel_raise_fault(const report_launch *launch, const code_fault *fault);
 /* Writes the records of a print buffer to sys.stdout, by block and thread. */
-bool kernel_flush_prints(const py_kernel *k, const void *buffer);
+bool kernel_flush_prints(const kernel *k, const void *buffer);
 
 #endif

@@ -3,18 +3,9 @@
 
 #include <string.h>
 
-static const dtype dtype_of_scalar[PY_SCALAR_COUNT] = {
-    [PY_S_NONE] = DT_COUNT, [PY_S_BOOL] = DT_BOOL, [PY_S_I8] = DT_I8,      [PY_S_I16] = DT_I16,
-    [PY_S_I32] = DT_I32,    [PY_S_I64] = DT_I64,   [PY_S_U8] = DT_U8,      [PY_S_U16] = DT_U16,
-    [PY_S_U32] = DT_U32,    [PY_S_U64] = DT_U64,   [PY_S_F16] = DT_F16,    [PY_S_F32] = DT_F32,
-    [PY_S_F64] = DT_F64,    [PY_S_C64] = DT_COUNT, [PY_S_C128] = DT_COUNT,
-};
-
-dtype kernel_dtype_of_scalar(py_scalar type) { return dtype_of_scalar[type]; }
-
 bool kernel_scalar_of_dtype(dtype dt, py_scalar *out) {
     for (int s = PY_S_BOOL; s <= PY_S_F64; s++)
-        if (dtype_of_scalar[s] == dt) return *out = (py_scalar)s, true;
+        if (py_scalar_dtype((py_scalar)s) == dt) return *out = (py_scalar)s, true;
     return false;
 }
 

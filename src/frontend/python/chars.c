@@ -198,7 +198,7 @@ bool text_code(py_ctx *c, py_call *x, py_val *out) {
 static void report(py_ctx *c, const py_node *at, ir_value *index, ir_value *length) {
     const py_node *base = at->kind == PY_SUBSCRIPT ? at->a : NULL;
     const char *name = base != NULL && base->kind == PY_NAME ? base->name : "string";
-    py_fault f = {.kind = PY_FAULT_INDEX, .name = name, .ndim = -1, .parameter = -1};
+    kernel_fault f = {.kind = KERNEL_FAULT_INDEX, .name = name, .ndim = -1, .argument = -1};
     ir_value *values[3] = {index, py_emit_zero(c, IR_I64), length};
     uint32_t number = py_add_fault(c, at, &f);
     if (c->emit) ir_fault(&c->b, number, values, 3);
@@ -245,10 +245,10 @@ bool builtin_ord(py_ctx *c, py_call *x, py_val *out) {
 
 bool builtin_chr(py_ctx *c, py_call *x, py_val *out) {
     py_val i;
-    py_fault f = {.kind = PY_FAULT_VALUE,
-                  .text = "chr() arg not in range(0x110000)",
-                  .ndim = -1,
-                  .parameter = -1};
+    kernel_fault f = {.kind = KERNEL_FAULT_VALUE,
+                      .text = "chr() arg not in range(0x110000)",
+                      .ndim = -1,
+                      .argument = -1};
     if (!py_check_arguments(c, x, 1, 1, "") ||
         !py_to_index(c, x->node, &x->args[0], "a character's number", &i))
         return false;

@@ -57,10 +57,10 @@ bool py_pass_failure(py_ctx *c, const py_node *at, simt_status status) {
     return false;
 }
 
-uint32_t py_add_fault(py_ctx *c, const py_node *at, const py_fault *fault) {
+uint32_t py_add_fault(py_ctx *c, const py_node *at, const kernel_fault *fault) {
     if (!c->emit) return 0;
     c->faults = py_grow(c, c->faults, c->nfaults, sizeof *c->faults);
-    py_fault *f = &c->faults[c->nfaults];
+    kernel_fault *f = &c->faults[c->nfaults];
     *f = *fault;
     f->pos = py_pos(c, at);
     return c->nfaults++;
@@ -297,11 +297,24 @@ bool py_call_function(py_ctx *c, const py_node *at, const py_function *fn, py_va
 /* ---- the whole ---- */
 
 static void add_hidden_parameters(py_ctx *c) {
-    if (c->want_dynamic) c->dynamic_bytes = py_add_slot(c, IR_I64, "shared_bytes");
-    if (c->want_print) c->print_buffer = py_add_slot(c, IR_PTR_GLOBAL, "print_buffer");
+    if (c->want_dynamic)
+        c->dynamic_bytes = py_add_slot(c, IR_I64, "shared_bytes", KERNEL_SHARED_BYTES, -1);
+    if (c->want_print)
+        c->print_buffer = py_add_slot(c, IR_PTR_GLOBAL, "print_buffer", KERNEL_PRINT_BUFFER, -1);
     c->constant_addresses = PY_NEW(c, ir_value *, c->nconstants + 1);
     for (uint32_t i = 0; i < c->nconstants; i++)
-        c->constant_addresses[i] = py_add_slot(c, IR_PTR_GLOBAL, c->constants[i]->name);
+        c->constant_addresses[i] =
+            py_add_slot(c, IR_PTR_GLOBAL, c->constants[i]->name, KERNEL_CONSTANT, -1);
+}
+
+static void add_parameters(py_ctx *c) {
+    ir_type *types = PY_NEW(c, ir_type, c->nslots + 1);
+    const char **names = PY_NEW(c, const char *, c->nslots + 1);
+    for (uint32_t i = 0; i < c->nslots; i++) {
+        types[i] = c->slots[i].type;
+        names[i] = c->slots[i].name;
+    }
+    ir_func_add_params(c->f, types, names, c->nslots);
 }
 
 static bool compile(py_ctx *c, const py_function *fn, const uint8_t *signature, size_t bytes) {
@@ -319,7 +332,7 @@ static bool compile(py_ctx *c, const py_function *fn, const uint8_t *signature, 
     c->f = c->kernel->func = ir_func_new(fn->name, fn->file);
     c->b = ir_builder_at_end(c->f, &c->f->body);
     add_hidden_parameters(c);
-    ir_func_add_params(c->f, c->slot_types, c->slot_names, c->nslots);
+    add_parameters(c);
     c->emit = true;
     c->nslots = 0;
     if (!py_read_parameters(c, fn, signature, bytes, &args, &n)) return false;
@@ -331,21 +344,29 @@ static bool compile(py_ctx *c, const py_function *fn, const uint8_t *signature, 
     return !c->lost;
 }
 
+static kernel_constant constant_of(const py_entity *e) {
+    kernel_constant k = {
+        .name = e->name, .data = e->data, .item_bytes = py_entity_bytes(e), .ndim = e->ndim};
+    memcpy(k.shape, e->shape, sizeof k.shape);
+    memcpy(k.strides, e->strides, sizeof k.strides);
+    return k;
+}
+
 static void finish(py_ctx *c) {
-    py_kernel *k = c->kernel;
+    kernel *k = c->kernel;
+    k->parameters = c->slots;
+    k->nparameters = c->nslots;
     k->faults = c->faults;
     k->nfaults = c->nfaults;
     k->prints = c->prints;
     k->nprints = c->nprints;
-    k->constants = c->constants;
+    k->constants = PY_NEW(c, kernel_constant, c->nconstants + 1);
+    for (uint32_t i = 0; i < c->nconstants; i++) k->constants[i] = constant_of(c->constants[i]);
     k->nconstants = c->nconstants;
     k->writes = c->writes;
-    k->nwrites = c->nsignature;
-    k->nparams = c->f->body.nparams;
+    k->narguments = c->nsignature;
     k->static_shared = c->static_shared;
     k->local = c->local;
-    k->flags =
-        (c->want_dynamic ? PY_USES_DYNAMIC_SHARED : 0u) | (c->want_print ? PY_USES_PRINT : 0u);
 }
 
 /* What a compilation is asked for. */
@@ -355,7 +376,7 @@ typedef struct request {
     const uint8_t *signature;
     size_t bytes;
     const py_options *options;
-    py_kernel *kernel;
+    kernel *kernel;
 } request;
 
 static simt_status run(void *context) {
@@ -374,16 +395,15 @@ static simt_status run(void *context) {
 }
 
 simt_status py_compile(const py_host *host, const py_function *fn, const uint8_t *signature,
-                       size_t bytes, const py_options *options, py_kernel **out) {
-    py_kernel *k = heap_zeroed(1, sizeof *k);
+                       size_t bytes, const py_options *options, kernel **out) {
+    kernel *k = kernel_new();
     if (k == NULL) return status_fail(SIMT_ERR_MEMORY, "kernel %s: out of memory", fn->name);
-    arena_init_sure(&k->mem);
     request r = {host, fn, signature, bytes, options, k};
     simt_status status = arena_run(run, &r);
     if (status == SIMT_ERR_MEMORY) status_prefix("kernel %s: ", fn->name);
     if (status == SIMT_OK)
         *out = k;
     else
-        py_kernel_free(k);
+        kernel_free(k);
     return status;
 }

@@ -249,13 +249,13 @@ static bool exception_text(py_ctx *c, const py_node *e, const char **text) {
 }
 
 /* Reports a fault and ends the thread. */
-static void end_thread(py_ctx *c, const py_node *at, const py_fault *f) {
+static void end_thread(py_ctx *c, const py_node *at, const kernel_fault *f) {
     if (!c->emit) return;
     ir_fault(&c->b, py_add_fault(c, at, f), NULL, 0);
     ir_return(&c->b);
 }
 
-void py_fault_unless(py_ctx *c, const py_node *at, ir_value *cond, const py_fault *f) {
+void py_fault_unless(py_ctx *c, const py_node *at, ir_value *cond, const kernel_fault *f) {
     py_if i = py_begin_if(c, cond, NULL, 0);
     py_else(c, &i, NULL, 0);
     end_thread(c, at, f);
@@ -263,7 +263,7 @@ void py_fault_unless(py_ctx *c, const py_node *at, ir_value *cond, const py_faul
 }
 
 static bool do_raise(py_ctx *c, const py_node *n) {
-    py_fault f = {.kind = PY_FAULT_RAISE, .text = "", .parameter = -1};
+    kernel_fault f = {.kind = KERNEL_FAULT_RAISE, .text = "", .argument = -1};
     const py_node *e = n->a;
     py_val v;
     if (e != NULL && e->kind == PY_CALL) {
@@ -285,7 +285,7 @@ static bool do_raise(py_ctx *c, const py_node *n) {
 static bool do_assert(py_ctx *c, const py_node *n) {
     py_val truth;
     if (!py_condition(c, n->a, &truth)) return false;
-    py_fault f = {.kind = PY_FAULT_ASSERT, .parameter = -1};
+    kernel_fault f = {.kind = KERNEL_FAULT_ASSERT, .argument = -1};
     if (!exception_text(c, n->b, &f.text)) return false;
     py_fault_unless(c, n, py_slot(&truth, 0), &f);
     return true;

@@ -1,8 +1,5 @@
-/* Entry points of the front end. */
+/* Facts of the types of numbers. */
 #include "frontend/python/frontend.h"
-#include "base/heap.h"
-
-#include <string.h>
 
 static const struct {
     const char *name;
@@ -18,54 +15,12 @@ static const struct {
 const char *py_scalar_name(py_scalar s) { return s < PY_SCALAR_COUNT ? scalars[s].name : "?"; }
 size_t py_scalar_bytes(py_scalar s) { return s < PY_SCALAR_COUNT ? scalars[s].bytes : 0; }
 
-/* A copy of a text or NULL; *failed is set when there is no memory. */
-static const char *copy_text(arena *mem, const char *text, bool *failed) {
-    const char *copy = text != NULL ? arena_strdup(mem, text) : NULL;
-    *failed |= text != NULL && copy == NULL;
-    return copy;
-}
-
-static void *copy_bytes(arena *mem, const void *bytes, size_t n, bool *failed) {
-    void *copy = arena_alloc(mem, n + 1);
-    *failed |= copy == NULL;
-    return copy != NULL && n > 0 ? memcpy(copy, bytes, n) : copy;
-}
-
-static void copy_print(arena *mem, py_print *p, bool *failed) {
-    p->types = copy_bytes(mem, p->types, p->nvalues, failed);
-    p->texts = copy_bytes(mem, p->texts, (p->nvalues + 1) * sizeof *p->texts, failed);
-    for (uint32_t i = 0; i <= p->nvalues && !*failed; i++)
-        p->texts[i] = copy_text(mem, p->texts[i], failed);
-}
-
-bool py_kernel_shrink(py_kernel *k) {
-    arena mem;
-    arena_init(&mem);
-    bool failed = false;
-    py_fault *faults = copy_bytes(&mem, k->faults, k->nfaults * sizeof *faults, &failed);
-    py_print *prints = copy_bytes(&mem, k->prints, k->nprints * sizeof *prints, &failed);
-    bool *writes = copy_bytes(&mem, k->writes, k->nwrites * sizeof *writes, &failed);
-    for (uint32_t i = 0; i < k->nfaults && !failed; i++) {
-        faults[i].name = copy_text(&mem, faults[i].name, &failed);
-        faults[i].text = copy_text(&mem, faults[i].text, &failed);
-    }
-    for (uint32_t i = 0; i < k->nprints && !failed; i++) copy_print(&mem, &prints[i], &failed);
-    if (failed) {
-        arena_deinit(&mem);
-        return false;
-    }
-    arena_deinit(&k->mem);
-    k->constants = NULL;
-    k->faults = faults;
-    k->prints = prints;
-    k->writes = writes;
-    k->mem = mem;
-    return true;
-}
-
-void py_kernel_free(py_kernel *k) {
-    if (k == NULL) return;
-    if (k->func != NULL) ir_func_free(k->func);
-    arena_deinit(&k->mem);
-    heap_free(k);
+dtype py_scalar_dtype(py_scalar s) {
+    static const dtype dtypes[PY_SCALAR_COUNT] = {
+        [PY_S_NONE] = DT_COUNT, [PY_S_BOOL] = DT_BOOL, [PY_S_I8] = DT_I8,      [PY_S_I16] = DT_I16,
+        [PY_S_I32] = DT_I32,    [PY_S_I64] = DT_I64,   [PY_S_U8] = DT_U8,      [PY_S_U16] = DT_U16,
+        [PY_S_U32] = DT_U32,    [PY_S_U64] = DT_U64,   [PY_S_F16] = DT_F16,    [PY_S_F32] = DT_F32,
+        [PY_S_F64] = DT_F64,    [PY_S_C64] = DT_COUNT, [PY_S_C128] = DT_COUNT,
+    };
+    return dtypes[s];
 }

@@ -10,9 +10,9 @@
 #define SIMT_FRONTEND_PYTHON_FRONTEND_H
 
 #include "frontend/python/ast.h"
-#include "ir/ir.h"
+#include "kernel/kernel.h"
 
-#define PY_MAX_NDIM 8
+#define PY_MAX_NDIM KERNEL_MOST_DIMS
 
 /* Scalar types of kernels. The numbers are part of signatures (below), which are cache keys only. */
 typedef enum py_scalar {
@@ -35,6 +35,7 @@ typedef enum py_scalar {
 } py_scalar;
 const char *py_scalar_name(py_scalar s); /* Numba's: "float32", "complex64", "bool" */
 size_t py_scalar_bytes(py_scalar s);     /* in memory */
+dtype py_scalar_dtype(py_scalar s);      /* DT_COUNT: none has it */
 /* What a conversion costs where one of several signatures is chosen: the sum of the arguments' is compared;
  * -1: there is none (numba.core.typeconv: promoted, safe, unsafe). */
 enum { PY_COST_PROMOTED = 1, PY_COST_SAFE = 1 << 10, PY_COST_UNSAFE = 1 << 20 };
@@ -55,10 +56,7 @@ static inline bool py_scalar_is_complex(py_scalar s) { return s >= PY_S_C64 && s
  *   scalar          its bits, zero-extended (bool 0 or 1); complex: real, imaginary (bits of the part)
  *   array           address of the first element, ndim sizes, ndim strides in bytes
  *   tuple           its elements' slots;  None and 'D': nothing
- *   then, in this order, when the kernel's flag says so:
- *   PY_USES_DYNAMIC_SHARED   bytes of dynamic shared memory of the launch
- *   PY_USES_PRINT            address of the print buffer (below)
- *   one address per constant array (py_kernel.constants)
+ *   then those of no argument that the kernel's parameters say (kernel/kernel.h)
  */
 enum {
     PY_SIG_ARRAY = 'A',
@@ -180,56 +178,6 @@ typedef struct py_host {
 
 /* ---- the result ---- */
 
-/* A fault instruction's number is an index into this table. */
-typedef enum py_fault_kind {
-    PY_FAULT_INDEX, /* values: index, axis, size of the axis */
-    PY_FAULT_RAISE, /* handle, text: message or "" */
-    PY_FAULT_ASSERT,
-    PY_FAULT_DIVISION, /* by zero */
-    PY_FAULT_NONE,     /* None where a value is needed; text: the message */
-    PY_FAULT_VALUE     /* sizes that do not fit; text: the message */
-} py_fault_kind;
-typedef struct py_fault {
-    uint8_t kind;
-    source_pos pos;   /* its call: in the function's table, which the code has too */
-    const char *name; /* INDEX: the array as the source calls it */
-    void *handle;     /* RAISE: the exception's class, the host's; NULL: none was named */
-    const char *text;
-    int32_t parameter; /* INDEX: position in the signature, or -1 */
-    int ndim; /* of an array that is not a parameter, with its shape (-1: known at run time only) */
-    int64_t shape[PY_MAX_NDIM];
-} py_fault;
-
-/* print: records in the buffer are
- *   u32 format number, u32 flat thread, u64 flat block, then one u64 per value.
- * Buffer: u64 bytes used (grows past capacity when records were dropped), u64 capacity, records. */
-typedef struct py_print {
-    uint32_t nvalues;
-    const char **texts; /* nvalues + 1 pieces of literal text around the values */
-    uint8_t *types;     /* py_scalar of each; a complex one: the imaginary part, with its sign */
-} py_print;
-
-enum {
-    PY_USES_DYNAMIC_SHARED = 1,
-    PY_USES_PRINT = 2,
-};
-
-typedef struct py_kernel {
-    ir_func *func; /* the binding takes it (sets NULL) when it compiles */
-    uint32_t flags;
-    uint32_t nparams;            /* of the IR function */
-    size_t static_shared, local; /* bytes; a thread's local arrays */
-    py_fault *faults;
-    uint32_t nfaults;
-    py_print *prints;
-    uint32_t nprints;
-    const py_entity **constants;
-    uint32_t nconstants;
-    const bool *writes; /* per argument of the signature: the kernel may write the array */
-    uint32_t nwrites;
-    arena mem;
-} py_kernel;
-
 typedef struct py_options {
     bool bounds;    /* index checks (default on) */
     bool divisions; /* by zero are faults (default off) */
@@ -239,11 +187,5 @@ typedef struct py_options {
 
 /* Compiles fn for a signature of `bytes` bytes. */
 simt_status py_compile(const py_host *host, const py_function *fn, const uint8_t *signature,
-                       size_t bytes, const py_options *options, py_kernel **out);
-/* Ends what only the front end needed, constants too (their number stays): func and what faults, prints
- * and launches read is k's own, so that the function's tree and the host's answers may go. False: no
- * memory, and k is as before. */
-bool py_kernel_shrink(py_kernel *k);
-void py_kernel_free(py_kernel *k);
-
+                       size_t bytes, const py_options *options, kernel **out);
 #endif

@@ -235,7 +235,8 @@ enum { MOST_PRINT_VALUES = 32, PRINT_HEADER = 16 };
 
 typedef struct print_work {
     strbuf text;
-    py_print format;
+    kernel_print format;
+    py_scalar types[MOST_PRINT_VALUES];
     ir_value *values[MOST_PRINT_VALUES];
 } print_work;
 
@@ -296,8 +297,10 @@ static bool print_value(py_ctx *c, py_call *x, print_work *w, const py_val *of) 
     if (n == 2) strbuf_puts(&w->text, "("); /* complex: (re+imj) */
     for (uint32_t i = 0; i < n; i++) {
         end_text(c, w);
-        w->format.types[w->format.nvalues] = (uint8_t)(i == 0 ? py_scalar_part(s) : s);
-        w->values[w->format.nvalues++] = py_slot(v, (int)i);
+        uint32_t k = w->format.nvalues++;
+        w->types[k] = py_scalar_part(s);
+        w->format.values[k] = (kernel_shown){(uint8_t)py_scalar_dtype(w->types[k]), i == 1};
+        w->values[k] = py_slot(v, (int)i);
     }
     if (n == 2) strbuf_puts(&w->text, "j)");
     return true;
@@ -322,7 +325,7 @@ static ir_value *flat(py_ctx *c, ir_special first, ir_special size) {
     return r;
 }
 
-/* Takes a place in the buffer and writes the record where it fits (frontend.h). */
+/* Takes a place in the buffer and writes the record where it fits (kernel/kernel.h). */
 static void emit_record(py_ctx *c, print_work *w, uint32_t number) {
     ir_value *buffer = c->print_buffer;
     int64_t bytes = PRINT_HEADER + 8 * (int64_t)w->format.nvalues;
@@ -344,7 +347,7 @@ static void emit_record(py_ctx *c, print_work *w, uint32_t number) {
     for (uint32_t k = 0; k < w->format.nvalues; k++)
         py_emit_store(c,
                       py_emit_ptradd(c, p, py_emit_int(c, IR_I64, PRINT_HEADER + 8 * (int64_t)k)),
-                      to_word(c, w->values[k], w->format.types[k]));
+                      to_word(c, w->values[k], w->types[k]));
     py_else(c, &i, NULL, 0);
     py_end_if(c, &i, NULL, 0, NULL);
 }
@@ -369,7 +372,7 @@ bool builtin_print(py_ctx *c, py_call *x, py_val *out) {
     c->want_print = true;
     strbuf_init_in(&w.text, c->mem);
     w.format.texts = PY_NEW(c, const char *, MOST_PRINT_VALUES + 1);
-    w.format.types = PY_NEW(c, uint8_t, MOST_PRINT_VALUES + 1);
+    w.format.values = PY_NEW(c, kernel_shown, MOST_PRINT_VALUES + 1);
     bool ok = true;
     for (uint32_t i = 0; i < x->nargs && ok; i++) {
         if (i > 0) strbuf_puts(&w.text, text_option(x, "sep", " "));
@@ -382,7 +385,7 @@ bool builtin_print(py_ctx *c, py_call *x, py_val *out) {
     if (!ok || !c->emit) return ok;
     if (c->nprints == MOST_FORMATS)
         return py_fail(c, x->node, "more than %d print()s", MOST_FORMATS);
-    if (c->prints == NULL) c->prints = PY_NEW(c, py_print, MOST_FORMATS);
+    if (c->prints == NULL) c->prints = PY_NEW(c, kernel_print, MOST_FORMATS);
     c->prints[c->nprints] = w.format;
     emit_record(c, &w, c->nprints++);
     return true;

@@ -37,10 +37,10 @@ static ir_value *product(py_ctx *c, ir_value *const *sizes, uint32_t n, int with
 /* The thread ends with ValueError where the sizes do not give as many elements, or one is negative. */
 static void check_count(py_ctx *c, const py_node *at, ir_value *const *sizes, uint32_t n,
                         ir_value *count) {
-    py_fault f = {.kind = PY_FAULT_VALUE,
-                  .text = "cannot reshape the array: its size must be unchanged",
-                  .ndim = -1,
-                  .parameter = -1};
+    kernel_fault f = {.kind = KERNEL_FAULT_VALUE,
+                      .text = "cannot reshape the array: its size must be unchanged",
+                      .ndim = -1,
+                      .argument = -1};
     ir_value *ok = py_emit_binary(c, IR_EQ, product(c, sizes, n, -1), count);
     for (uint32_t i = 0; i < n; i++)
         ok = py_emit_binary(c, IR_AND, ok,

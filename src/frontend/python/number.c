@@ -130,7 +130,7 @@ static void check_divisor(py_ctx *c, const py_node *at, py_operator op, const py
              *good = py_emit_binary(c, differs, py_slot(by, 0), zero);
     if (py_scalar_is_complex(s))
         good = py_emit_binary(c, IR_OR, good, py_emit_binary(c, IR_FNE, py_slot(by, 1), zero));
-    py_fault f = {.kind = PY_FAULT_DIVISION, .text = "division by zero", .parameter = -1};
+    kernel_fault f = {.kind = KERNEL_FAULT_DIVISION, .text = "division by zero", .argument = -1};
     py_fault_unless(c, at, good, &f);
 }
 

@@ -11,12 +11,10 @@ typedef struct reader {
     uint32_t argument;
 } reader;
 
-ir_value *py_add_slot(py_ctx *c, ir_type t, const char *name) {
+ir_value *py_add_slot(py_ctx *c, ir_type t, const char *name, kernel_role role, int32_t argument) {
     if (c->emit) return &c->f->body.params[c->nslots++];
-    c->slot_types = py_grow(c, c->slot_types, c->nslots, sizeof *c->slot_types);
-    c->slot_names = py_grow(c, c->slot_names, c->nslots, sizeof *c->slot_names);
-    c->slot_types[c->nslots] = t;
-    c->slot_names[c->nslots++] = name;
+    c->slots = py_grow(c, c->slots, c->nslots, sizeof *c->slots);
+    c->slots[c->nslots++] = (kernel_parameter){name, t, ir_type_bytes(t), role, argument};
     return NULL;
 }
 
@@ -48,17 +46,19 @@ static bool read_array(py_ctx *c, reader *r, const char *name, py_val *out) {
     if (t == NULL) return py_fail(c, NULL, "bad signature");
     int ndim = t->ndim;
     ir_value *sizes[PY_MAX_NDIM], *strides[PY_MAX_NDIM];
-    ir_value *ptr = py_add_slot(c, IR_PTR_GLOBAL, name);
+    int32_t argument = (int32_t)r->argument;
+    ir_value *ptr = py_add_slot(c, IR_PTR_GLOBAL, name, KERNEL_POINTER, argument);
     for (int i = 0; i < ndim; i++) {
-        sizes[i] = py_add_slot(c, IR_I64, NULL);
+        sizes[i] = py_add_slot(c, IR_I64, NULL, KERNEL_SIZE, argument);
         if (c->emit) sizes[i]->is_size = true;
     }
-    for (int i = 0; i < ndim; i++) strides[i] = py_add_slot(c, IR_I64, NULL);
+    for (int i = 0; i < ndim; i++)
+        strides[i] = py_add_slot(c, IR_I64, NULL, KERNEL_STRIDE, argument);
     int inner = t->layout == 'C' ? ndim - 1 : t->layout == 'F' ? 0 : -1;
     if (inner >= 0 && ndim > 0) /* known, and so is that it is linear in the index */
         strides[inner] = py_emit_int(c, IR_I64, py_element_bytes(t));
     py_origin *o = PY_NEW(c, py_origin, 1);
-    *o = (py_origin){.name = name, .parameter = (int32_t)r->argument};
+    *o = (py_origin){.name = name, .parameter = argument};
     *out = py_array_val(c, t, ptr, sizes, strides, o);
     if (t->record != NULL && !py_is_chars(t->record) && ndim == 0) {
         py_val array = *out;
@@ -67,15 +67,19 @@ static bool read_array(py_ctx *c, reader *r, const char *name, py_val *out) {
     return true;
 }
 
-static bool read_scalar(py_ctx *c, py_scalar s, const char *name, py_val *out) {
+static bool read_scalar(py_ctx *c, const reader *r, py_scalar s, const char *name, py_val *out) {
+    int32_t argument = (int32_t)r->argument;
     if (s == PY_S_BOOL) {
-        ir_value *v = py_add_slot(c, IR_I8, name);
+        ir_value *v = py_add_slot(c, IR_I8, name, KERNEL_VALUE, argument);
         *out = py_val_scalar(c, s, py_emit_binary(c, IR_NE, v, py_emit_zero(c, IR_I8)));
         return true;
     }
-    ir_value *re = py_add_slot(c, py_scalar_ir(s), name);
-    *out = py_scalar_is_complex(s) ? py_val_complex(c, s, re, py_add_slot(c, py_scalar_ir(s), NULL))
-                                   : py_val_scalar(c, s, re);
+    ir_type t = py_scalar_ir(s);
+    ir_value *re = py_add_slot(c, t, name, KERNEL_VALUE, argument);
+    if (py_scalar_is_complex(s))
+        *out = py_val_complex(c, s, re, py_add_slot(c, t, NULL, KERNEL_VALUE, argument));
+    else
+        *out = py_val_scalar(c, s, re);
     out->nonneg = py_scalar_is_unsigned(s);
     return true;
 }
@@ -127,7 +131,7 @@ static bool read_value(py_ctx *c, reader *r, const char *name, py_val *out) {
         return true;
     }
     if (code <= PY_S_NONE || code >= PY_SCALAR_COUNT) return py_fail(c, NULL, "bad signature");
-    return read_scalar(c, (py_scalar)code, name, out);
+    return read_scalar(c, r, (py_scalar)code, name, out);
 }
 
 static const py_type *read_type(py_ctx *c, reader *r);

@@ -69,8 +69,9 @@ static ir_value *inside(py_ctx *c, const py_val *of, ir_value *const *index, uin
 static void report(py_ctx *c, const py_node *at, const py_val *of, ir_value *const *index,
                    ir_value *const *wrapped, uint32_t n) {
     const py_origin *o = of->origin;
-    py_fault f = {.kind = PY_FAULT_INDEX, .name = name_of(at, of), .ndim = -1, .parameter = -1};
-    if (o != NULL) f.parameter = o->parameter;
+    kernel_fault f = {
+        .kind = KERNEL_FAULT_INDEX, .name = name_of(at, of), .ndim = -1, .argument = -1};
+    if (o != NULL) f.argument = o->parameter;
     if (o != NULL && o->is_static) {
         f.ndim = of->type->ndim;
         memcpy(f.shape, o->shape, sizeof f.shape);
@@ -306,8 +307,9 @@ static ir_value *view_index(py_ctx *c, const py_node *at, const py_val *of, cons
         w = py_emit_select(c, py_emit_binary(c, IR_LT_S, x, py_emit_zero(c, IR_I64)),
                            py_emit_binary(c, IR_ADD, x, n), x);
     ir_value *ok = py_emit_binary(c, IR_LT_U, w, n);
-    py_fault f = {.kind = PY_FAULT_INDEX, .name = name_of(at, of), .ndim = -1, .parameter = -1};
-    if (of->origin != NULL) f.parameter = of->origin->parameter;
+    kernel_fault f = {
+        .kind = KERNEL_FAULT_INDEX, .name = name_of(at, of), .ndim = -1, .argument = -1};
+    if (of->origin != NULL) f.argument = of->origin->parameter;
     py_if i = py_begin_if(c, ok, NULL, 0);
     py_else(c, &i, NULL, 0);
     ir_value *values[3] = {x, py_emit_int(c, IR_I64, axis), n};

@@ -53,7 +53,7 @@ static bool get_tuple_runtime(py_ctx *c, const py_node *at, const py_val *of, co
              *v = py_slot(&x, 0);
     ir_value *w = py_emit_select(c, py_emit_binary(c, IR_LT_S, v, zero),
                                  py_emit_binary(c, IR_ADD, v, size), v);
-    py_fault f = {.kind = PY_FAULT_INDEX, .name = "tuple", .ndim = 1, .parameter = -1};
+    kernel_fault f = {.kind = KERNEL_FAULT_INDEX, .name = "tuple", .ndim = 1, .argument = -1};
     if (at->kind == PY_SUBSCRIPT && at->a->kind == PY_NAME) f.name = at->a->name;
     f.shape[0] = n;
     py_if i = py_begin_if(c, py_emit_binary(c, IR_LT_U, w, size), NULL, 0);

@@ -380,7 +380,8 @@ py_val py_val_entity(py_ctx *c, const py_entity *e) {
 
 bool py_take_value(py_ctx *c, const py_node *at, py_val *v) {
     if (v->type->kind != TY_OPTIONAL) return true;
-    py_fault f = {.kind = PY_FAULT_NONE, .text = "None where a value is needed", .parameter = -1};
+    kernel_fault f = {
+        .kind = KERNEL_FAULT_NONE, .text = "None where a value is needed", .argument = -1};
     py_fault_unless(c, at, py_slot(v, 0), &f);
     *v = py_val_present(v);
     return true;

@@ -131,7 +131,7 @@ enum { PY_FRAME_LISTS = 256 };
 typedef struct py_ctx {
     const py_host *host;
     const py_options *options;
-    py_kernel *kernel;
+    kernel *kernel;
     arena *mem;
     py_frame *frame, *frames[PY_FRAME_LISTS];
     uint32_t scans; /* searches for assigned variables so far */
@@ -145,15 +145,14 @@ typedef struct py_ctx {
     const py_node *unknown;
     bool lost; /* lowering came to a merge that typing had not seen: a bug of ours */
     simt_status status;
-    py_fault *faults; /* growing; copied to the kernel at the end */
+    kernel_fault *faults; /* growing; copied to the kernel at the end */
     uint32_t nfaults;
-    py_print *prints;
+    kernel_print *prints;
     uint32_t nprints;
     const py_entity **constants;
     uint32_t nconstants;
     uint32_t nslots; /* parameters of the IR function */
-    ir_type *slot_types;
-    const char **slot_names;
+    kernel_parameter *slots;
     bool *writes;
     uint32_t nsignature; /* arguments of the signature */
     ir_value *dynamic_bytes, *print_buffer;
@@ -190,11 +189,11 @@ bool py_return_value(py_ctx *c, const py_node *at, const py_val *v);
 bool py_call_function(py_ctx *c, const py_node *at, const py_function *fn, py_val *args,
                       uint32_t nargs, py_val *out);
 source_pos py_pos(const py_ctx *c, const py_node *at);
-uint32_t py_add_fault(py_ctx *c, const py_node *at, const py_fault *fault);
+uint32_t py_add_fault(py_ctx *c, const py_node *at, const kernel_fault *fault);
 
 /* ---- signature.c ---- */
 /* A parameter of the IR function: noted while typing (NULL), given while lowering, in the same order. */
-ir_value *py_add_slot(py_ctx *c, ir_type t, const char *name);
+ir_value *py_add_slot(py_ctx *c, ir_type t, const char *name, kernel_role role, int32_t argument);
 /* Appends a type as a signature has it; false: no argument of a launch has such a type. */
 typedef struct py_bytes {
     uint8_t *bytes; /* growing, in the arena */
@@ -439,7 +438,7 @@ bool py_call_method(py_ctx *c, const py_node *n, const py_val *of, py_val *out, 
 /* ---- control.c ---- */
 bool py_body(py_ctx *c, const py_list *body);
 /* Reports the fault and ends the thread where cond is false. */
-void py_fault_unless(py_ctx *c, const py_node *at, ir_value *cond, const py_fault *f);
+void py_fault_unless(py_ctx *c, const py_node *at, ir_value *cond, const kernel_fault *f);
 
 /* ---- merge.c ---- */
 /* Variables assigned in these statements. */
