@@ -42,17 +42,18 @@ void ir_replace_uses(ir_func *f, ir_value *old, ir_value *with) {
     replace_in_region(&f->body, old, with);
 }
 
-static void number_region(ir_region *region, uint32_t *next) {
-    for (uint32_t i = 0; i < region->nparams; i++) region->params[i].id = (*next)++;
+static void number_region(ir_func *f, ir_region *region) {
+    for (uint32_t i = 0; i < region->nparams; i++) region->params[i].id = f->next_id++;
     for (ir_inst *inst = region->first; inst; inst = inst->next) {
-        for (unsigned i = 0; i < inst->nresults; i++) inst->results[i].id = (*next)++;
-        for (int r = 0; r < 2 && inst->regions[r]; r++) number_region(inst->regions[r], next);
+        inst->number = f->ninsts++;
+        for (unsigned i = 0; i < inst->nresults; i++) inst->results[i].id = f->next_id++;
+        for (int r = 0; r < 2 && inst->regions[r]; r++) number_region(f, inst->regions[r]);
     }
 }
 
 void ir_func_renumber(ir_func *f) {
-    f->next_id = 0;
-    number_region(&f->body, &f->next_id);
+    f->next_id = f->ninsts = 0;
+    number_region(f, &f->body);
 }
 
 /* ---- hash: structure without names, positions and ids ---- */

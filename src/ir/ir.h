@@ -59,6 +59,12 @@ static inline uint64_t ir_cut_bits(uint64_t bits, ir_type t) {
 static inline int64_t ir_sign_extend(uint64_t bits, unsigned width) {
     return (int64_t)(bits << (64 - width)) >> (64 - width);
 }
+/* The least and the most of an integer type, read as signed. */
+static inline int64_t ir_least(ir_type t) {
+    unsigned width = ir_type_is_int(t) ? ir_type_bits(t) : 64;
+    return width >= 64 ? INT64_MIN : -(1ll << (width - 1));
+}
+static inline int64_t ir_most(ir_type t) { return -1 - ir_least(t); }
 const char *ir_type_name(ir_type t); /* "i32", "f16", "ptr.global" */
 ir_type ir_type_of_dtype(dtype dt);  /* bool is kept in memory and registers as i8 holding 0 or 1 */
 
@@ -138,6 +144,7 @@ typedef struct ir_value {
 struct ir_inst {
     ir_op op;
     uint32_t nargs, nresults;
+    uint32_t number; /* in program order, from 0; ir_func_renumber makes it so again */
     ir_value **args;
     ir_value *results; /* usually one or none; block, loop, if: any number */
     uint64_t imm;      /* constant bits, ir_special, ir_mem, bytes, fault number */
@@ -163,6 +170,7 @@ typedef struct ir_func {
     source_call *calls; /* of functions whose code was put inside */
     uint32_t ncalls, call_capacity;
     uint32_t next_id; /* ids given so far */
+    uint32_t ninsts;  /* numbers of instructions, as ir_func_renumber gave them */
 } ir_func;
 
 /* What threads of a block do together or share: barriers, warp operations, their lanes, shared memory. */
@@ -234,7 +242,8 @@ ir_inst *ir_inst_add(ir_builder *b, ir_op op, const ir_type *results, unsigned n
 void ir_inst_remove(ir_inst *inst); /* unlink; its memory stays in the arena */
 void ir_inst_move_before(ir_inst *inst, ir_inst *before);
 void ir_replace_uses(ir_func *f, ir_value *old, ir_value *with); /* everywhere in f */
-void ir_func_renumber(ir_func *f);                               /* dense ids in program order */
+/* Dense ids of values and numbers of instructions, in program order. */
+void ir_func_renumber(ir_func *f);
 static inline ir_value *ir_result(ir_inst *inst) { return inst->results; }
 
 /* What a pure operation makes of integers of this type, constant bits as in `const`; high bits of *out are

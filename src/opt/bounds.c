@@ -1,13 +1,13 @@
 /* Compares that always come out the same way because of the ifs and loops around them: bounds checks.
  *
  * In and out: any valid function. Facts are inequalities a <= b + c between values, read as signed integers;
- * the conditions of the ifs around a place hold there, and so do ranges (ir/range.h). A compare is proved
+ * the conditions of the ifs around a place hold there, and so do ranges (kernel/range.h). A compare is proved
  * by a path of facts from one side to the other (ABCD: Bodik, Gupta, Sarkar, PLDI 2000), where arithmetic
  * that could wrap is proved not to. A value that a loop carries is assumed not to fall below (not to rise
  * above) its initial value; the assumption is dropped where some `continue` does not keep it, until what
  * is left stands. Then compares, and minima and maxima, that are decided become what they are.
  */
-#include "ir/range.h"
+#include "kernel/range.h"
 #include "opt/walk.h"
 
 #include <string.h>
@@ -30,9 +30,9 @@ enum {
 
 typedef struct proving {
     arena *mem;
-    const ir_range *ranges; /* by id */
-    uint8_t *carried;       /* by id: FALLS, RISES */
-    fact *facts;            /* of the place that is looked at */
+    const facts_range *ranges; /* by id */
+    uint8_t *carried;          /* by id: FALLS, RISES */
+    fact *facts;               /* of the place that is looked at */
     uint32_t nfacts, capacity;
     uint32_t *last_a, *last_b; /* by id, that of 0 the last: the latest fact + 1 */
     uint32_t zero;             /* the id that stands for 0 */
@@ -47,8 +47,8 @@ typedef struct term { /* root + k; no root: 0 */
 
 /* ---- proofs ---- */
 
-static ir_range range_of(const proving *p, const ir_value *v) {
-    return v == NULL ? (ir_range){0, 0} : p->ranges[v->id];
+static facts_range range_of(const proving *p, const ir_value *v) {
+    return v == NULL ? (facts_range){0, 0} : p->ranges[v->id];
 }
 
 static uint32_t id_of(const proving *p, const ir_value *v) { return v == NULL ? p->zero : v->id; }
@@ -56,13 +56,13 @@ static uint32_t id_of(const proving *p, const ir_value *v) { return v == NULL ? 
 static bool prove(proving *p, const ir_value *a, const ir_value *b, wide c, int depth);
 
 /* low <= x + y <= high for sums in the type of v */
-static bool sum_stays(proving *p, const ir_value *v, const ir_value *x, ir_range y, int depth) {
+static bool sum_stays(proving *p, const ir_value *v, const ir_value *x, facts_range y, int depth) {
     return prove(p, x, NULL, (wide)ir_most(v->type) - y.high, depth) &&
            prove(p, NULL, x, (wide)y.low - ir_least(v->type), depth);
 }
 
 /* v is x + y where that does not wrap: y's range. */
-static bool split_sum(proving *p, const ir_value *v, int which, const ir_value **x, ir_range *y,
+static bool split_sum(proving *p, const ir_value *v, int which, const ir_value **x, facts_range *y,
                       int depth) {
     const ir_inst *in = v != NULL ? v->inst : NULL;
     if (in == NULL || (in->op != IR_ADD && in->op != IR_SUB)) return false;
@@ -71,7 +71,7 @@ static bool split_sum(proving *p, const ir_value *v, int which, const ir_value *
     *y = range_of(p, in->args[1 - which]);
     if (in->op == IR_SUB) {
         if (y->low == INT64_MIN) return false; /* its negative has no type */
-        *y = (ir_range){-y->high, -y->low};
+        *y = (facts_range){-y->high, -y->low};
     }
     return sum_stays(p, v, *x, *y, depth);
 }
@@ -110,7 +110,7 @@ static bool prove_by(proving *p, const ir_value *v, bool above, const ir_value *
     case IR_SUB:
         for (int i = 0; i < 2; i++) {
             const ir_value *rest;
-            ir_range y;
+            facts_range y;
             if (!split_sum(p, v, i, &rest, &y, depth)) continue;
             wide k = above ? c + y.low : c - y.high;
             if (prove_side(p, rest, above, other, k, depth)) return true;
@@ -123,7 +123,7 @@ static bool prove_by(proving *p, const ir_value *v, bool above, const ir_value *
 /* a <= b + c */
 static bool prove(proving *p, const ir_value *a, const ir_value *b, wide c, int depth) {
     if (a == b) return c >= 0;
-    ir_range x = range_of(p, a), y = range_of(p, b);
+    facts_range x = range_of(p, a), y = range_of(p, b);
     if (x.high - (wide)y.low <= c) return true;
     if (x.low - (wide)y.high > c || depth == 0 || --p->fuel < 0) return false;
     depth--;
@@ -149,7 +149,7 @@ static bool term_below(proving *p, term a, term b, wide c) {
 static term term_of(proving *p, const ir_value *v) {
     const ir_inst *in = v->inst;
     const ir_value *x;
-    ir_range y = range_of(p, v);
+    facts_range y = range_of(p, v);
     if (y.low == y.high) return (term){NULL, y.low};
     p->fuel = FUEL;
     if (in != NULL && in->op == IR_SEXT && in->args[0]->type != IR_I1)
@@ -364,7 +364,7 @@ void opt_bounds(ir_func *f, arena *mem) {
     opt_clear_notes(f);
     ir_func_renumber(f);
     proving p = {.mem = mem,
-                 .ranges = ir_find_ranges(f, NULL, false, mem),
+                 .ranges = facts_find_ranges(f, NULL, false, mem),
                  .carried = ARENA_ARRAY(mem, uint8_t, f->next_id + 1),
                  .last_a = ARENA_ARRAY(mem, uint32_t, f->next_id + 1),
                  .last_b = ARENA_ARRAY(mem, uint32_t, f->next_id + 1),

@@ -2,9 +2,11 @@
  *
  * In: a function of a front end or of the graph. Out: a counted kernel, from the cache where an equal
  * function was compiled before. SIMT_VERIFY=1 (and every debug build) verifies between the passes;
- * SIMT_DUMP=ir,opt,asm shows stages: the function as it came, after each pass, the back end's listing.
+ * SIMT_DUMP=ir,opt,facts,asm shows stages: the function as it came, after each pass, what is known of it then
+ * (kernel/facts.h), the back end's listing.
  */
 #include "base/heap.h"
+#include "kernel/facts.h"
 #include "opt/opt.h"
 #include "runtime/internal.h"
 
@@ -25,6 +27,31 @@ static void dump_pass(void *context, const char *pass, const ir_func *f) {
     dump(context, DUMP_OPT, pass, f, NULL);
 }
 
+typedef struct facts_of {
+    const ir_func *f;
+    facts_options options;
+    arena mem;
+    kernel_facts facts;
+} facts_of;
+
+static simt_status find_facts(void *context) {
+    facts_of *k = context;
+    return kernel_find_facts(k->f, &k->options, &k->mem, &k->facts);
+}
+
+static void dump_facts(simt_runtime *rt, const ir_func *f, const uint32_t block[3]) {
+    if (rt->dump == NULL || (rt->dump_kinds & DUMP_FACTS) == 0) return;
+    facts_of k = {.f = f, .options = {.small_grid = true}};
+    for (int i = 0; i < 3; i++) k.options.box[i] = k.options.block[i] = block[i];
+    strbuf text;
+    strbuf_init(&text);
+    arena_init_sure(&k.mem);
+    if (arena_run(find_facts, &k) == SIMT_OK) kernel_print_facts(&k.facts, &text);
+    rt->dump(rt->dump_context, "facts", strbuf_text(&text));
+    arena_deinit(&k.mem);
+    strbuf_deinit(&text);
+}
+
 /* Fills the kernel's code. */
 static simt_status compile(simt_runtime *rt, ir_func *f, const runtime_compile_options *options,
                            runtime_kernel *out) {
@@ -40,6 +67,7 @@ static simt_status compile(simt_runtime *rt, ir_func *f, const runtime_compile_o
     }
     SIMT_TRY(opt_run(f, &o));
     ir_func_renumber(f);
+    dump_facts(rt, f, options->block);
     SIMT_TRY(target_compile(out->target, f, &b, &out->code, &out->backend));
     dump(rt, DUMP_ASM, out->backend->name, NULL, out);
     return SIMT_OK;

@@ -16,7 +16,8 @@ static unsigned kinds_of(const char *text) {
     if (text == NULL) return 0;
     return (strstr(text, "ir") != NULL ? DUMP_IR : 0u) |
            (strstr(text, "opt") != NULL ? DUMP_IR | DUMP_OPT : 0u) |
-           (strstr(text, "asm") != NULL ? DUMP_ASM : 0u);
+           (strstr(text, "asm") != NULL ? DUMP_ASM : 0u) |
+           (strstr(text, "facts") != NULL ? DUMP_FACTS : 0u);
 }
 
 static bool wants_verify(void) {

@@ -23,7 +23,10 @@ def test_named_files_exist():
 def stages_of(command):
     """(what the program prints, the stages it passes through)"""
     env = dict(
-        os.environ, SIMT_DUMP="ir,opt,asm", SIMT_VERIFY="1", PYTHONPATH=os.pathsep.join(sys.path)
+        os.environ,
+        SIMT_DUMP="ir,opt,facts,asm",
+        SIMT_VERIFY="1",
+        PYTHONPATH=os.pathsep.join(sys.path),
     )
     done = subprocess.run(
         [sys.executable, *command], env=env, capture_output=True, text=True, timeout=120

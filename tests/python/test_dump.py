@@ -55,7 +55,8 @@ def dump(kinds):
         ("ir", {"ir"}, {"fold", "vm"}),
         ("opt", {"ir", "fold", "cse", "licm", "dce"}, {"vm"}),
         ("asm", {"vm"}, {"ir", "fold"}),
-        ("ir,asm", {"ir", "vm"}, {"fold"}),
+        ("ir,asm", {"ir", "vm"}, {"fold", "facts"}),
+        ("facts", {"facts"}, {"ir", "fold", "vm"}),
     ],
 )
 def test_stages(kinds, shown, hidden):

@@ -101,15 +101,17 @@ typedef struct building {
 static simt_status build(void *context) {
     vm_plan *p = &((building *)context)->p;
     vm_code *c = ((building *)context)->c;
-    SIMT_TRY(ir_find_shapes(p->f, p->box, p->block, p->small_grid, p->mem, &p->shapes));
+    facts_options o = {.small_grid = p->small_grid};
+    memcpy(o.box, p->box, sizeof o.box);
+    memcpy(o.block, p->block, sizeof o.block);
+    SIMT_TRY(kernel_find_facts(p->f, &o, p->mem, &p->facts));
     vm_plan_scan(p);
-    SIMT_TRY(vm_plan_gangs(p));
     if (c->spreads && !vm_plan_spreads(p)) return SIMT_OK; /* no code */
     c->lanes = p->lanes;
     c->gangs = p->threads / p->lanes;
     vm_plan_lifetimes(p);
     SIMT_TRY(vm_emit(p, c));
-    c->assumes_small_grid = p->small_grid && p->used_small_grid;
+    c->assumes_small_grid = p->small_grid && p->lanes > 1 && p->facts.shapes.used_small_grid;
     lay_out_frame(c);
     if (c->ninsts > 0) keep_all(c, p->f);
     return SIMT_OK;
@@ -172,7 +174,7 @@ static simt_status compile(const ir_func *f, const backend_options *o, code **ou
                            "kernel %s: a block of %u x %u x %u threads is not possible", f->name,
                            o->block[0], o->block[1], o->block[2]);
     vm_code *c = NULL, *spread = NULL;
-    if (vm_may_spread(f)) SIMT_TRY(compile_as(f, o, true, true, &spread));
+    if (!facts_find_blocks(f).matter) SIMT_TRY(compile_as(f, o, true, true, &spread));
     if (spread != NULL && o->block[0] == threads) {
         c = spread;
     } else {

@@ -11,7 +11,7 @@
 
 static uint32_t *fixes_of(vm_emitter *e, const ir_region *r) {
     if (r->owner == NULL) return &e->body_fixes;
-    return &vm_node_of(r->owner)->fixes[r == r->owner->regions[1]];
+    return &vm_node_of(e->p, r->owner)->fixes[r == r->owner->regions[1]];
 }
 
 /* Makes instruction i jump to where `fixes` will be patched to. */
@@ -30,7 +30,7 @@ static bool is_alone(const vm_emitter *e) { return e->c->lanes == 1; }
 /* For one lane: a jump behind the construct. */
 static void jump_behind(vm_emitter *e, const ir_inst *construct) {
     vm_add(e, VM_JUMP);
-    jump_later(e, e->c->ninsts - 1, &vm_node_of(construct)->fixes[construct->op != IR_BLOCK]);
+    jump_later(e, e->c->ninsts - 1, &vm_node_of(e->p, construct)->fixes[construct->op != IR_BLOCK]);
 }
 
 static void patch(vm_emitter *e, uint32_t *fixes, uint32_t to) {
@@ -41,15 +41,15 @@ static void patch(vm_emitter *e, uint32_t *fixes, uint32_t to) {
     }
 }
 
-static uint16_t exit_set(const vm_node *n) { return (uint16_t)(2 * n->depth); }
-static bool converges(const vm_node *n) { return !n->escapes && !n->nested; }
+static uint16_t exit_set(const facts_construct *n) { return (uint16_t)(2 * n->depth); }
+static bool converges(const facts_construct *n) { return !facts_escapes(n) && !n->nested; }
 
 /* Whether a br to this construct puts lanes into its exit set. */
 static bool collects(const vm_emitter *e, const ir_inst *in) {
-    const vm_node *n = vm_node_of(in);
+    const facts_construct *n = vm_construct_of(e->p, in);
     if (is_alone(e)) return false;
     if (in->op == IR_LOOP) return true;
-    return in->op == IR_IF && n->vector_if ? !converges(n) : n->nested;
+    return vm_splits(e->p, in) ? !converges(n) : n->nested;
 }
 
 static void emit_copy(vm_emitter *e, const ir_value *to, uint32_t to_entry, const ir_value *from,
@@ -73,27 +73,31 @@ static void emit_br(vm_emitter *e, const ir_inst *in) {
                   vm_entry_of(e, in->args[i]));
     bool leaves = in->parent->owner != in->label || collects(e, in->label);
     bool last = in->label->op == IR_BLOCK || in->parent == in->label->regions[1] ||
-                vm_node_of(in->label)->vector_if;
+                vm_splits(e->p, in->label);
     if (!leaves && last) return; /* falls out of the region's end */
     if (is_alone(e)) {
         jump_behind(e, in->label);
         return;
     }
     vm_inst *x = vm_add(e, leaves ? VM_LEAVE : VM_JUMP);
-    x->set = exit_set(vm_node_of(in->label));
+    x->set = exit_set(vm_construct_of(e->p, in->label));
     jump_to_end(e, e->c->ninsts - 1, in->parent);
 }
 
 /* For one lane: no `continue` passes what another carried value was, so that they are set one after the
  * other. */
 static bool sets_directly(vm_emitter *e, const ir_inst *loop) {
+    const facts_places *places = &e->p->facts.places;
     const ir_region *body = loop->regions[0];
-    for (uint32_t n = 0; n < e->p->nnodes; n++) {
-        const ir_inst *in = e->p->nodes[n].inst;
-        if (in->op != IR_CONTINUE || in->label != loop) continue;
-        for (unsigned i = 0; i < in->nargs; i++)
-            for (unsigned k = 0; k < i; k++)
-                if (vm_entry_of(e, in->args[i]) == vm_entry_of(e, &body->params[k])) return false;
+    uint32_t n = facts_construct_of(places, loop)->first_jump;
+    for (; n != FACTS_NONE; n = places->insts[n].next_jump) {
+        const ir_inst *in = places->insts[n].inst;
+        if (in->op != IR_CONTINUE) continue;
+        e->setting++;
+        for (unsigned i = 0; i < in->nargs; i++) {
+            if (vm_bitcast_root(e->p, in->args[i])->set == e->setting) return false;
+            vm_value_of(e->p, &body->params[i])->set = e->setting;
+        }
     }
     return true;
 }
@@ -141,7 +145,7 @@ static void emit_continue(vm_emitter *e, const ir_inst *in) {
         emit_copy(e, to, x->stride == VM_VARYING ? x->entry : x->next_cell, in->args[i], from);
     }
     vm_inst *x = vm_add(e, VM_LEAVE);
-    x->set = (uint16_t)(exit_set(vm_node_of(in->label)) + 1);
+    x->set = (uint16_t)(exit_set(vm_construct_of(e->p, in->label)) + 1);
     jump_to_end(e, e->c->ninsts - 1, in->parent);
 }
 
@@ -149,9 +153,9 @@ static void emit_region(vm_emitter *e, const ir_region *r);
 
 /* After a construct: the lanes that go on; none: the end of the region around it. */
 static void emit_after(vm_emitter *e, const ir_inst *in) {
-    const vm_node *n = vm_node_of(in);
-    bool join = collects(e, in) || (in->op == IR_IF && n->vector_if);
-    if (join || (n->escapes && !is_alone(e))) {
+    const facts_construct *n = vm_construct_of(e->p, in);
+    bool join = collects(e, in) || vm_splits(e->p, in);
+    if (join || (facts_escapes(n) && !is_alone(e))) {
         vm_inst *x = vm_add(e, join ? VM_JOIN : VM_CHECK);
         x->set = exit_set(n);
         jump_to_end(e, e->c->ninsts - 1, in->parent);
@@ -160,8 +164,8 @@ static void emit_after(vm_emitter *e, const ir_inst *in) {
 }
 
 static void emit_block(vm_emitter *e, const ir_inst *in) {
-    vm_node *n = vm_node_of(in);
-    if (collects(e, in)) vm_add(e, VM_CLEAR)->set = exit_set(n);
+    vm_node *n = vm_node_of(e->p, in);
+    if (collects(e, in)) vm_add(e, VM_CLEAR)->set = exit_set(vm_construct_of(e->p, in));
     emit_region(e, in->regions[0]);
     patch(e, &n->fixes[0], e->c->ninsts);
     emit_after(e, in);
@@ -243,18 +247,19 @@ static void emit_condition(vm_emitter *e, const ir_inst *in) {
 }
 
 static void emit_if_vector(vm_emitter *e, const ir_inst *in) {
-    vm_node *n = vm_node_of(in);
-    bool no_else = converges(n) && only_leaves(in->regions[1]);
+    vm_node *n = vm_node_of(e->p, in);
+    const facts_construct *c = vm_construct_of(e->p, in);
+    bool no_else = converges(c) && only_leaves(in->regions[1]);
     emit_condition(e, in);
     uint32_t head = e->c->ninsts - 1;
     vm_inst *x = &e->c->insts[head];
-    x->set = exit_set(n);
-    x->flags = (uint8_t)((converges(n) ? VM_FLAG_CONVERGES : 0) | (no_else ? VM_FLAG_NO_ELSE : 0));
+    x->set = exit_set(c);
+    x->flags = (uint8_t)((converges(c) ? VM_FLAG_CONVERGES : 0) | (no_else ? VM_FLAG_NO_ELSE : 0));
     emit_region(e, in->regions[0]);
     patch(e, &n->fixes[0], e->c->ninsts);
     e->c->insts[head].target = e->c->ninsts;
     if (!no_else) {
-        vm_add(e, VM_ELSE)->set = (uint16_t)(exit_set(n) + 1);
+        vm_add(e, VM_ELSE)->set = (uint16_t)(exit_set(c) + 1);
         jump_to_end(e, e->c->ninsts - 1, in->regions[1]);
         emit_region(e, in->regions[1]);
         patch(e, &n->fixes[1], e->c->ninsts);
@@ -263,8 +268,8 @@ static void emit_if_vector(vm_emitter *e, const ir_inst *in) {
 }
 
 static void emit_if_scalar(vm_emitter *e, const ir_inst *in) {
-    vm_node *n = vm_node_of(in);
-    if (collects(e, in)) vm_add(e, VM_CLEAR)->set = exit_set(n);
+    vm_node *n = vm_node_of(e->p, in);
+    if (collects(e, in)) vm_add(e, VM_CLEAR)->set = exit_set(vm_construct_of(e->p, in));
     bool skips = only_leaves(in->regions[0]) && !collects(e, in);
     vm_add(e, skips ? VM_IF_NOT : VM_IF_SCALAR)->a = vm_entry_of(e, in->args[0]);
     uint32_t head = e->c->ninsts - 1;
@@ -281,7 +286,9 @@ static void emit_if_scalar(vm_emitter *e, const ir_inst *in) {
 }
 
 static void emit_loop(vm_emitter *e, const ir_inst *in) {
-    vm_node *n = vm_node_of(in);
+    vm_node *n = vm_node_of(e->p, in);
+    uint32_t number = facts_number_of(&e->p->facts.places, in);
+    const facts_construct *c = &e->p->facts.places.constructs[number];
     const ir_region *body = in->regions[0];
     bool direct = is_alone(e) && sets_directly(e, in);
     for (unsigned i = 0; i < in->nargs; i++) {
@@ -290,7 +297,7 @@ static void emit_loop(vm_emitter *e, const ir_inst *in) {
         emit_copy(e, &body->params[i], x->entry, in->args[i], vm_entry_of(e, in->args[i]));
     }
     for (int k = 0; k < 2 && !is_alone(e); k++)
-        vm_add(e, VM_CLEAR)->set = (uint16_t)(exit_set(n) + k);
+        vm_add(e, VM_CLEAR)->set = (uint16_t)(exit_set(c) + k);
     uint32_t head = e->c->ninsts;
     uint64_t weight = e->weight, cost = e->cost;
     e->weight = weight * 16 > 1 << 20 ? weight : weight * 16;
@@ -300,7 +307,7 @@ static void emit_loop(vm_emitter *e, const ir_inst *in) {
     e->weight = weight;
     patch(e, &n->fixes[0], e->c->ninsts);
     uint32_t next = e->c->ninsts;
-    if (!is_alone(e)) vm_add(e, VM_LOOP_NEXT)->set = (uint16_t)(exit_set(n) + 1);
+    if (!is_alone(e)) vm_add(e, VM_LOOP_NEXT)->set = (uint16_t)(exit_set(c) + 1);
     for (unsigned i = 0; i < body->nparams; i++) {
         vm_value *x = vm_value_of(e->p, &body->params[i]);
         if (x->stride == VM_VARYING || direct) continue;
@@ -310,7 +317,7 @@ static void emit_loop(vm_emitter *e, const ir_inst *in) {
         copy->dst = x->entry, copy->a = x->next_cell;
     }
     vm_inst *back = vm_add(e, VM_LOOP_BACK);
-    back->target = head, back->flags = n->spin ? VM_FLAG_SPIN : 0;
+    back->target = head, back->flags = e->p->facts.spins[number] ? VM_FLAG_SPIN : 0;
     back->line = in->pos.line, back->call = in->pos.call;
     back->imm = 1 + (int64_t)((e->cost - cost) / inner / VM_ROUND_COST);
     if (!is_alone(e)) e->c->insts[next].target = e->c->ninsts;
@@ -323,7 +330,7 @@ static void emit_inst(vm_emitter *e, const ir_inst *in) {
     case IR_BLOCK: emit_block(e, in); return;
     case IR_LOOP: emit_loop(e, in); return;
     case IR_IF:
-        if (vm_node_of(in)->vector_if)
+        if (vm_splits(e->p, in))
             emit_if_vector(e, in);
         else
             emit_if_scalar(e, in);

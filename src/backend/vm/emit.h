@@ -22,6 +22,7 @@ typedef struct vm_emitter {
     const ir_region *region; /* and where it stands */
     vm_value **made; /* scalars whose vectors are ready here, those of outer regions first */
     uint32_t nmade;
+    uint32_t setting; /* counts each `continue` that sets_directly looks at */
     uint32_t zero;    /* a cell of 0 */
     uint32_t temp[4]; /* vectors of f32 for f16 arithmetic */
     uint32_t inst_capacity, entry_capacity, row_capacity;

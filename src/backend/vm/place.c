@@ -244,13 +244,6 @@ void vm_place_scalars(vm_emitter *e) {
         if (e->p->values[i].value != NULL) place_steps(e, &e->p->values[i]);
 }
 
-/* The value whose storage a bitcast shares. */
-static vm_value *bitcast_root(vm_emitter *e, vm_value *v) {
-    while (v->value->inst != NULL && v->value->inst->op == IR_BITCAST)
-        v = vm_value_of(e->p, v->value->inst->args[0]);
-    return v;
-}
-
 /* ---- slots: one pass over lifetimes; those of one size that have ended are taken over, the oldest first ---- */
 
 typedef struct slot_want {
@@ -358,7 +351,7 @@ static void assign_bitcasts(vm_emitter *e) {
         vm_value *v = &e->p->values[i];
         if (v->value == NULL || v->value->inst == NULL || v->value->inst->op != IR_BITCAST)
             continue;
-        const vm_value *root = bitcast_root(e, v);
+        const vm_value *root = vm_bitcast_root(e->p, v->value);
         v->entry =
             v->stride == VM_VARYING && root->stride != VM_VARYING ? root->vector : root->entry;
     }

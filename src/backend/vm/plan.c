@@ -1,90 +1,64 @@
 /* Positions, lifetimes, and what need not be copied.
  *
- * In: a verified function. Out: every instruction has a node (inst->note) with its position in program
- * order; every value its lifetime in positions. Three kinds of copies are avoided:
+ * In: the facts of a function. Out: every instruction has a node with its position in program order; every
+ * value its stride and its lifetime in positions. Three kinds of copies are avoided:
  *   forward  a contiguous load whose memory nothing writes until its last use is read in place
  *   aimed    a value whose only use is a contiguous store is computed at the store, into memory
  *   same     a carried value's next state, or what a side of an if results in, is computed in its slot
  */
 #include "backend/vm/vm.h"
 
-/* ---- scan ---- */
+/* ---- from the facts ---- */
 
-static uint32_t count_insts(const ir_region *r) {
-    uint32_t n = 0;
-    for (const ir_inst *in = r->first; in != NULL; in = in->next) {
-        n++;
-        for (int i = 0; i < 2; i++)
-            if (in->regions[i] != NULL) n += count_insts(in->regions[i]);
-    }
-    return n;
-}
-
-static void note_terminator(ir_inst *in) {
-    ir_inst *o = in->parent->owner;
-    if (in->op == IR_BR && o != in->label) vm_node_of(in->label)->nested = true;
-    if (in->op == IR_BR) vm_node_of(in->label)->brs++;
-    if (in->op == IR_CONTINUE) vm_node_of(in->label)->continues++;
-    for (; o != NULL && o != in->label; o = o->parent->owner) vm_node_of(o)->escapes = true;
-}
-
-static void scan_region(vm_plan *p, ir_region *r, uint32_t *at, uint32_t depth) {
-    for (uint32_t i = 0; i < r->nparams; i++) p->values[r->params[i].id].value = &r->params[i];
-    for (ir_inst *in = r->first; in != NULL; in = in->next) {
-        vm_node *n = &p->nodes[p->nnodes++];
-        in->note = n;
-        *n = (vm_node){.inst = in, .at = ++*at, .depth = depth};
-        for (unsigned i = 0; i < in->nresults; i++)
-            p->values[in->results[i].id].value = &in->results[i];
-        bool construct = in->op == IR_BLOCK || in->op == IR_LOOP || in->op == IR_IF;
-        if (construct && depth + 1 > p->max_depth) p->max_depth = depth + 1;
-        for (int i = 0; i < 2; i++)
-            if (in->regions[i] != NULL) scan_region(p, in->regions[i], at, depth + 1);
-        n->end = construct ? ++*at : n->at;
-        if (in->op == IR_BR || in->op == IR_CONTINUE || in->op == IR_RETURN) note_terminator(in);
-        if (ir_op_table[in->op].writes && in->op != IR_FAULT) p->writes[p->nwrites++] = n->at;
-    }
-}
-
-void vm_plan_scan(vm_plan *p) {
-    uint32_t n = count_insts(&p->f->body), at = 0;
-    p->nvalues = p->f->next_id;
-    p->nodes = ARENA_ARRAY(p->mem, vm_node, n + 1);
-    p->values = ARENA_ARRAY(p->mem, vm_value, p->nvalues + 1);
-    p->writes = ARENA_ARRAY(p->mem, uint32_t, n + 1);
-    scan_region(p, (ir_region *)&p->f->body, &at, 0);
-}
-
-/* ---- shapes, as a gang of p->lanes sees them ---- */
-
-static void take_shape(const vm_plan *p, vm_value *v, const ir_shape *s) {
+/* As a gang of these lanes sees the value. */
+static void take_shape(const vm_plan *p, vm_value *v, const facts_shape *s) {
     int64_t stride = 0;
-    v->fixed_steps = false;
     if (p->lanes == 1)
         v->stride = 0;
-    else if (s->kind == IR_SHAPE_VARYING)
+    else if (s->kind == FACTS_VARYING)
         v->stride = VM_VARYING;
-    else if (ir_shape_is_even(s, p->box, &stride))
+    else if (facts_shape_is_even(s, p->box, &stride))
         v->stride = stride;
     else
         v->stride = VM_ROWS;
-    if (v->stride != VM_ROWS || s->kind != IR_SHAPE_FIXED) return;
+    if (v->stride != VM_ROWS || s->kind != FACTS_FIXED) return;
     v->fixed_steps = true;
     v->steps = (vm_steps){s->step[0], s->step[1], s->step[2]};
 }
 
-void vm_plan_shapes(vm_plan *p) {
-    const ir_construct_shape *next = p->shapes.constructs;
-    bool one = p->lanes == 1;
-    for (uint32_t i = 0; i < p->nvalues; i++) take_shape(p, &p->values[i], &p->shapes.values[i]);
-    for (uint32_t i = 0; i < p->nnodes; i++) {
-        vm_node *n = &p->nodes[i];
-        if (n->inst->regions[0] == NULL) continue;
-        n->calm = one || next->calm;
-        n->vector_if = !one && next->splits;
-        next++;
+/* Positions count instructions and the ends of constructs. */
+static void take_positions(vm_plan *p) {
+    const facts_places *places = &p->facts.places;
+    uint32_t at = 0, open = FACTS_NONE; /* the construct that ends next */
+    for (uint32_t i = 0; i <= p->nnodes; i++) {
+        for (; open != FACTS_NONE && places->constructs[open].end == i;
+             open = places->constructs[open].around)
+            vm_node_of(p, places->constructs[open].inst)->end = ++at;
+        if (i == p->nnodes) return;
+        const ir_inst *in = places->insts[i].inst;
+        p->nodes[i] = (vm_node){.inst = in, .at = at + 1, .end = at + 1};
+        at++;
+        if (facts_is_construct(in)) open = places->insts[i].construct;
+        if (ir_op_table[in->op].writes && in->op != IR_FAULT) p->writes[p->nwrites++] = at;
     }
-    p->used_small_grid = !one && p->shapes.used_small_grid;
+}
+
+void vm_plan_scan(vm_plan *p) {
+    const facts_places *places = &p->facts.places;
+    p->lanes = p->facts.singly == FACTS_TOGETHER ? p->threads : 1;
+    p->nvalues = p->f->next_id;
+    p->nnodes = places->ninsts;
+    p->nodes = ARENA_ARRAY(p->mem, vm_node, p->nnodes + 1);
+    p->values = ARENA_ARRAY(p->mem, vm_value, p->nvalues + 1);
+    p->writes = ARENA_ARRAY(p->mem, uint32_t, p->nnodes + 1);
+    for (uint32_t i = 0; i < p->nvalues; i++) {
+        p->values[i].value = places->values[i];
+        take_shape(p, &p->values[i], &p->facts.shapes.values[i]);
+    }
+    for (uint32_t i = 0; i < places->nconstructs; i++)
+        if (places->constructs[i].depth + 1 > p->max_depth)
+            p->max_depth = places->constructs[i].depth + 1;
+    take_positions(p);
 }
 
 /* ---- lifetimes ---- */
@@ -146,9 +120,9 @@ static void find_aimed(vm_plan *p) {
 static void use_value(vm_plan *p, const ir_value *v, const ir_inst *by, uint32_t at) {
     vm_value *x = vm_value_of(p, v);
     if (at > x->last) x->last = at;
-    for (const ir_inst *o = by->parent->owner; o != NULL && vm_node_of(o)->at > x->first;
+    for (const ir_inst *o = by->parent->owner; o != NULL && vm_node_of(p, o)->at > x->first;
          o = o->parent->owner)
-        if (o->op == IR_LOOP && vm_node_of(o)->end > x->last) x->last = vm_node_of(o)->end;
+        if (o->op == IR_LOOP && vm_node_of(p, o)->end > x->last) x->last = vm_node_of(p, o)->end;
 }
 
 static void find_definitions(vm_plan *p) {
@@ -173,7 +147,7 @@ static void find_definitions(vm_plan *p) {
 static uint32_t position_of(const vm_plan *p, const ir_inst *in) {
     if (in->nresults == 1 && vm_value_of(p, &in->results[0])->aimed)
         return vm_value_of(p, &in->results[0])->first;
-    return vm_node_of(in)->at;
+    return vm_node_of(p, in)->at;
 }
 
 static void find_uses(vm_plan *p) {
@@ -239,7 +213,7 @@ static bool may_share(vm_plan *p, const ir_inst *cont, unsigned k) {
     if (from->parent != cont->parent || from->parent->owner != cont->label) return false;
     if (vm_value_of(p, carried)->stride != VM_VARYING) return false;
     const vm_value *old = vm_value_of(p, carried);
-    return !old->pinned && old->read <= vm_node_of(from)->at;
+    return !old->pinned && old->read <= vm_node_of(p, from)->at;
 }
 
 /* A value that the first side of an `if` only passes on: computed where the result lives. The lanes of
@@ -247,7 +221,8 @@ static bool may_share(vm_plan *p, const ir_inst *cont, unsigned k) {
 static bool may_be_result(vm_plan *p, const ir_inst *br, unsigned k) {
     const ir_inst *branch = br->label, *from = br->args[k]->inst;
     vm_value *x = vm_value_of(p, br->args[k]);
-    if (branch->op != IR_IF || br->parent != branch->regions[0] || vm_node_of(branch)->nested)
+    if (branch->op != IR_IF || br->parent != branch->regions[0] ||
+        vm_construct_of(p, branch)->nested)
         return false;
     if (from == NULL || from->parent != br->parent || x->uses != 1 || x->stride != VM_VARYING)
         return false;
@@ -269,7 +244,7 @@ static void find_results(vm_plan *p) {
 static void find_shared(vm_plan *p) {
     for (uint32_t i = 0; i < p->nnodes; i++) {
         const ir_inst *in = p->nodes[i].inst;
-        if (in->op != IR_CONTINUE || vm_node_of(in->label)->continues != 1) continue;
+        if (in->op != IR_CONTINUE || vm_construct_of(p, in->label)->continues != 1) continue;
         for (unsigned k = 0; k < in->nargs; k++)
             if (may_share(p, in, k))
                 vm_value_of(p, in->args[k])->same = &in->label->regions[0]->params[k];

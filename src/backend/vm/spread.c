@@ -11,24 +11,15 @@
 
 enum { ROW = 512, LEAST_ROW = 64, WANTED_RUNS = 16, MOST_LOCAL_BYTES = 1 << 20 };
 
-static bool mentions_blocks(const ir_region *r) {
-    for (const ir_inst *in = r->first; in != NULL; in = in->next) {
-        if (ir_inst_needs_block(in) || (in->op == IR_SPECIAL && in->imm <= IR_CTAID_Z)) return true;
-        for (int i = 0; i < 2 && in->regions[i] != NULL; i++)
-            if (mentions_blocks(in->regions[i])) return true;
-    }
-    return false;
-}
-
-bool vm_may_spread(const ir_func *f) { return !mentions_blocks(&f->body); }
-
 uint32_t vm_spread_lanes(const uint32_t block[3]) { return block[0] > ROW ? block[0] : ROW; }
 
 bool vm_plan_spreads(const vm_plan *p) {
-    if (p->lanes != p->threads || p->has_spin) return false;
-    if ((uint64_t)p->shapes.local_bytes * p->lanes > MOST_LOCAL_BYTES) return false;
-    for (uint32_t i = 0; i < p->nnodes; i++)
-        if (p->nodes[i].inst->op == IR_LOOP && !p->nodes[i].calm) return false;
+    const kernel_facts *k = &p->facts;
+    if (p->lanes != p->threads || k->any_spins) return false;
+    if ((uint64_t)k->shapes.local_bytes * p->lanes > MOST_LOCAL_BYTES) return false;
+    for (uint32_t i = 0; i < k->places.nconstructs && p->lanes > 1; i++)
+        if (k->places.constructs[i].inst->op == IR_LOOP && !k->shapes.constructs[i].calm)
+            return false;
     return true;
 }
 

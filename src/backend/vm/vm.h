@@ -1,15 +1,13 @@
 /* The vm's own structures: decoded code, its frame, and the analyses of the compiler.
  *
  * A gang is the group of threads ("lanes") that one pass over the code runs: the whole block, or a stretch of
- * the grid in kernels whose blocks do not matter (spread.c), or one thread in kernels whose threads wait for
- * each other otherwise than at a barrier (gang.c says which).
+ * the grid in kernels whose blocks do not matter (spread.c), or one thread in kernels whose threads must run
+ * singly. What is known of a kernel, and the words for it, are in kernel/facts.h.
  * Every value has an entry in a table of pointers: to a vector of lanes in the frame, to a scalar, or
  * straight to memory (a forwarded load). Values that are equal in all lanes or grow by a constant from
  * lane to lane are kept as the one value of lane 0 ("scalar"; stride 0: uniform). So are, in blocks of two
  * and three dimensions, those that grow by a step of their own along each axis ("rows").
  *
- * gang.c    the size of gangs: spin loops, and barriers that meet from different places
- * meet.c    the same for warp operations
  * plan.c    which values are scalars, and their stride; positions, lifetimes, forwarding, slots in the frame
  * place.c   where values live
  * emit.c    IR to vm_inst: control (emit_ops.c: the rest)
@@ -24,7 +22,7 @@
 
 #include "backend/backend.h"
 #include "backend/vm/kernels.h"
-#include "ir/shape.h"
+#include "kernel/facts.h"
 
 /* ---- decoded code ---- */
 
@@ -237,6 +235,7 @@ typedef struct vm_value {   /* by value id */
     bool fixed_steps;       /* known now, not computed */
     uint32_t first, last;   /* positions of definition and last use */
     uint32_t uses, read;    /* read: the last position at which it stands as an operand */
+    uint32_t set;           /* in which `continue` (vm_emitter.setting) */
     uint32_t next_cell;     /* cell of a carried scalar for the next round */
     uint32_t entry, vector; /* entries: as it is; as vector when it is a scalar (0: not needed) */
     bool decides;     /* a condition that is only looked at by ifs, linear compare by compare */
@@ -247,19 +246,10 @@ typedef struct vm_value {   /* by value id */
     const ir_value *value;
 } vm_value;
 
-typedef struct vm_node { /* by instruction number: constructs, and position of all */
-    ir_inst *inst;
-    uint32_t at, end; /* positions */
-    bool vector_if;   /* if whose condition varies */
-    bool escapes;     /* a terminator inside leaves it for an outer construct or returns */
-    bool nested;      /* a br to it stands inside a deeper construct */
-    bool calm;        /* all varying ifs inside converge */
-    bool spin;
-    uint32_t brs, continues;
-    uint16_t set;
-    uint32_t depth;
+typedef struct vm_node { /* by instruction number */
+    const ir_inst *inst;
+    uint32_t at, end;  /* positions: a construct has one more, where it ends */
     uint32_t fixes[2]; /* heads of the lists of jumps to patch: end of region 0, 1 (emit.c) */
-    uint32_t body;
 } vm_node;
 
 typedef struct vm_plan {
@@ -274,39 +264,43 @@ typedef struct vm_plan {
     uint32_t nnodes;
     uint32_t *writes; /* positions of writing instructions, ascending */
     uint32_t nwrites;
-    ir_shapes shapes;
-    bool small_grid, used_small_grid, has_spin;
+    kernel_facts facts;
+    bool small_grid;
     uint32_t max_depth;
 } vm_plan;
 
 static inline vm_value *vm_value_of(const vm_plan *p, const ir_value *v) {
     return &p->values[v->id];
 }
-static inline vm_node *vm_node_of(const ir_inst *i) { return i->note; }
-/* Is it the construct, or inside? */
-static inline bool vm_stands_in(const ir_inst *in, const ir_inst *construct) {
-    for (const ir_inst *o = in; o != NULL; o = o->parent->owner)
-        if (o == construct) return true;
-    return false;
+static inline vm_node *vm_node_of(const vm_plan *p, const ir_inst *i) {
+    return &p->nodes[i->number];
+}
+static inline const facts_construct *vm_construct_of(const vm_plan *p, const ir_inst *i) {
+    return facts_construct_of(&p->facts.places, i);
+}
+/* An if that lanes of a gang take differently. */
+static inline bool vm_splits(const vm_plan *p, const ir_inst *i) {
+    return p->lanes > 1 && facts_parting_of(&p->facts, i).splits;
+}
+/* A bitcast shares its operand's storage. */
+static inline vm_value *vm_bitcast_root(const vm_plan *p, const ir_value *v) {
+    while (v->inst != NULL && v->inst->op == IR_BITCAST) v = v->inst->args[0];
+    return vm_value_of(p, v);
 }
 static inline bool vm_is_scalar(const vm_plan *p, const ir_value *v) {
     return p->values[v->id].stride != VM_VARYING;
 }
 vm_type vm_type_of(ir_type t);
 
-void vm_plan_scan(vm_plan *p);         /* nodes, positions */
-simt_status vm_plan_gangs(vm_plan *p); /* spin loops, lanes; leaves shapes done */
-/* Whether the lanes of a gang of the whole block come to their warp operations together. */
-simt_status vm_plan_meetings(vm_plan *p, bool *together);
-void vm_plan_shapes(vm_plan *p);    /* strides, which constructs diverge: for these lanes */
+/* facts are there */
+void vm_plan_scan(vm_plan *p);      /* lanes, nodes, positions, strides */
 void vm_plan_lifetimes(vm_plan *p); /* uses, forwarding, aiming, sharing, lifetimes */
 simt_status vm_emit(vm_plan *p, vm_code *c);
 
 /* ---- spread.c ---- */
 
-bool vm_may_spread(const ir_func *f);
 uint32_t vm_spread_lanes(const uint32_t block[3]);
-bool vm_plan_spreads(const vm_plan *p); /* gangs are planned */
+bool vm_plan_spreads(const vm_plan *p); /* scanned */
 /* Of the codes of a kernel, the one for this launch. */
 const vm_code *vm_choose(const vm_code *c, const code_launch *l);
 uint64_t vm_runs(const code_blocks *self, const code_launch *l);

@@ -4,10 +4,11 @@
  * is the pipeline), verified before the first and after each. ir_hash(text) -> int.
  * ir_uniform(text, block=(1024, 1, 1)) -> one string per value: "uniform", "linear K", "rows X Y Z" (steps
  * along the axes), "run time" or "varying".
+ * ir_facts(text, block=(32, 1, 1)) -> what SIMT_DUMP=facts shows.
  */
 #include "binding/common/binding.h"
 
-#include "ir/shape.h"
+#include "kernel/facts.h"
 #include "opt/opt.h"
 
 #include <string.h>
@@ -86,18 +87,18 @@ static PyObject *ir_hash_of(PyObject *self, PyObject *args) {
     return PyLong_FromUnsignedLongLong(hash);
 }
 
-static PyObject *describe_one(const ir_shape *s, const uint32_t block[3]) {
+static PyObject *describe_one(const facts_shape *s, const uint32_t block[3]) {
     int64_t stride;
-    if (s->kind == IR_SHAPE_VARYING) return PyUnicode_FromString("varying");
-    if (s->kind == IR_SHAPE_RUN_TIME) return PyUnicode_FromString("run time");
-    if (ir_shape_is_uniform(s)) return PyUnicode_FromString("uniform");
-    if (ir_shape_is_even(s, block, &stride))
+    if (s->kind == FACTS_VARYING) return PyUnicode_FromString("varying");
+    if (s->kind == FACTS_RUN_TIME) return PyUnicode_FromString("run time");
+    if (facts_shape_is_uniform(s)) return PyUnicode_FromString("uniform");
+    if (facts_shape_is_even(s, block, &stride))
         return PyUnicode_FromFormat("linear %lld", (long long)stride);
     return PyUnicode_FromFormat("rows %lld %lld %lld", (long long)s->step[0], (long long)s->step[1],
                                 (long long)s->step[2]);
 }
 
-static PyObject *describe(const ir_shapes *found, uint32_t count, const uint32_t block[3]) {
+static PyObject *describe(const facts_shapes *found, uint32_t count, const uint32_t block[3]) {
     PyObject *list = PyList_New(0);
     for (uint32_t i = 0; list && i < count; i++) {
         PyObject *item = describe_one(&found->values[i], block);
@@ -107,23 +108,67 @@ static PyObject *describe(const ir_shapes *found, uint32_t count, const uint32_t
     return list;
 }
 
+/* The facts of printed IR, in an arena of their own. */
+typedef struct known {
+    ir_func *f;
+    arena mem;
+    kernel_facts facts;
+    facts_options options;
+} known;
+
+static simt_status find_facts(void *context) {
+    known *k = context;
+    return kernel_find_facts(k->f, &k->options, &k->mem, &k->facts);
+}
+
+/* False with an exception set. End it with forget in any case. */
+static bool know(known *k, const char *text) {
+    *k = (known){.f = parse_valid(text), .options = k->options};
+    arena_init_sure(&k->mem);
+    if (!k->f) return false;
+    ir_func_renumber(k->f);
+    if (arena_run(find_facts, k) == SIMT_OK) return true;
+    binding_raise();
+    return false;
+}
+
+static void forget(known *k) {
+    arena_deinit(&k->mem);
+    ir_func_free(k->f);
+}
+
+static facts_options options_of(const uint32_t block[3]) {
+    facts_options o = {.small_grid = true};
+    memcpy(o.box, block, sizeof o.box);
+    memcpy(o.block, block, sizeof o.block);
+    return o;
+}
+
 static PyObject *ir_uniform(PyObject *self, PyObject *args) {
     const char *text;
     uint32_t block[3] = {1024, 1, 1};
     if (!PyArg_ParseTuple(args, "s|(III)", &text, &block[0], &block[1], &block[2])) return NULL;
-    ir_func *f = parse_valid(text);
-    if (!f) return NULL;
-    arena mem;
-    arena_init(&mem);
-    ir_shapes found;
+    known k = {.options = options_of(block)};
     PyObject *result = NULL;
-    ir_func_renumber(f);
-    if (ir_find_shapes(f, block, block, true, &mem, &found) == SIMT_OK)
-        result = describe(&found, f->next_id, block);
-    else
-        binding_raise();
-    arena_deinit(&mem);
-    ir_func_free(f);
+    if (know(&k, text)) result = describe(&k.facts.shapes, k.f->next_id, block);
+    forget(&k);
+    return result;
+}
+
+static PyObject *ir_facts(PyObject *self, PyObject *args) {
+    const char *text;
+    uint32_t block[3] = {32, 1, 1};
+    if (!PyArg_ParseTuple(args, "s|(III)", &text, &block[0], &block[1], &block[2])) return NULL;
+    known k = {.options = options_of(block)};
+    PyObject *result = NULL;
+    if (know(&k, text)) {
+        strbuf out;
+        strbuf_init(&out);
+        kernel_print_facts(&k.facts, &out);
+        result = out.failed ? PyErr_NoMemory() : PyUnicode_FromString(strbuf_text(&out));
+        strbuf_deinit(&out);
+    }
+    forget(&k);
     return result;
 }
 
@@ -132,6 +177,7 @@ static PyMethodDef methods[] = {
      "Parses, verifies, runs passes, prints (for tests)."},
     {"ir_hash", ir_hash_of, METH_VARARGS, "Hash of printed IR (for tests)."},
     {"ir_uniform", ir_uniform, METH_VARARGS, "Shapes of the values of printed IR (for tests)."},
+    {"ir_facts", ir_facts, METH_VARARGS, "The facts of printed IR (for tests)."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -1,6 +1,6 @@
 /* Values thread by thread (threads.h), in one pass in program order: what constructs result in and loops
  * carry is not known. */
-#include "ir/threads.h"
+#include "kernel/threads.h"
 
 #include <string.h>
 
@@ -8,21 +8,21 @@ typedef struct walk {
     const uint32_t *block;
     uint32_t threads;
     arena *mem;
-    ir_thread_value *values;
+    facts_thread_value *values;
     bool failed; /* no memory */
 } walk;
 
-static ir_thread_value *value_at(const walk *w, const ir_value *v) { return &w->values[v->id]; }
+static facts_thread_value *value_at(const walk *w, const ir_value *v) { return &w->values[v->id]; }
 
-static ir_thread_value new_value(walk *w, bool one, uint8_t zeros) {
-    ir_thread_value v = {
+static facts_thread_value new_value(walk *w, bool one, uint8_t zeros) {
+    facts_thread_value v = {
         .of = ARENA_ARRAY(w->mem, uint64_t, one ? 1 : w->threads), .one = one, .zeros = zeros};
     w->failed |= v.of == NULL;
     return v;
 }
 
-static ir_thread_value shared(walk *w) {
-    ir_thread_value v = new_value(w, true, 0);
+static facts_thread_value shared(walk *w) {
+    facts_thread_value v = new_value(w, true, 0);
     if (v.of != NULL) v.of[0] = 0;
     return v;
 }
@@ -38,11 +38,11 @@ static uint64_t special_of(const walk *w, uint64_t which, uint32_t t) {
     }
 }
 
-static ir_thread_value special(walk *w, uint64_t which) {
+static facts_thread_value special(walk *w, uint64_t which) {
     bool of_block = which >= IR_NTID_X && which <= IR_NTID_Z;
-    if (which >= IR_INDEX_X && which <= IR_INDEX_Z) return (ir_thread_value){0};
+    if (which >= IR_INDEX_X && which <= IR_INDEX_Z) return (facts_thread_value){0};
     if (which > IR_TID_Z && which != IR_LANEID && !of_block) return shared(w);
-    ir_thread_value v = new_value(w, of_block, IR_NO_BASE);
+    facts_thread_value v = new_value(w, of_block, FACTS_NO_BASE);
     for (uint32_t t = 0; v.of != NULL && t < (of_block ? 1 : w->threads); t++)
         v.of[t] = special_of(w, which, t);
     return v;
@@ -52,18 +52,19 @@ static ir_thread_value special(walk *w, uint64_t which) {
 
 /* Zeros of the result's base where the operation works on the base and on what threads have of their own
  * apart; -1: it does not. Not both operands are whole. */
-static int zeros_of_result(const ir_inst *in, const ir_thread_value *a, const ir_thread_value *b) {
-    enum { MOST = IR_NO_BASE - 1 };
+static int zeros_of_result(const ir_inst *in, const facts_thread_value *a,
+                           const facts_thread_value *b) {
+    enum { MOST = FACTS_NO_BASE - 1 };
     if (b == NULL) {
         bool resizes = in->op == IR_SEXT || in->op == IR_ZEXT || in->op == IR_TRUNC;
         return resizes && in->results[0].type != IR_I1 ? a->zeros : -1;
     }
     if (in->op == IR_ADD || in->op == IR_SUB) return a->zeros < b->zeros ? a->zeros : b->zeros;
-    if (in->op == IR_MUL && ir_thread_value_is_whole(a)) {
-        const ir_thread_value *swap = a;
+    if (in->op == IR_MUL && facts_thread_value_is_whole(a)) {
+        const facts_thread_value *swap = a;
         a = b, b = swap;
     }
-    if (!ir_thread_value_is_whole(b) || !b->one) return -1;
+    if (!facts_thread_value_is_whole(b) || !b->one) return -1;
     uint64_t k = b->of[0];
     switch (in->op) {
     case IR_MUL:
@@ -72,23 +73,23 @@ static int zeros_of_result(const ir_inst *in, const ir_thread_value *a, const ir
     case IR_SHL: return k >= 32 ? -1 : a->zeros + k < MOST ? a->zeros + (int)k : MOST;
     case IR_SHR_S:
     case IR_SHR_U: return k <= a->zeros ? a->zeros - (int)k : -1;
-    case IR_AND: return (k & (k + 1)) == 0 && k >> a->zeros == 0 ? IR_NO_BASE : -1;
+    case IR_AND: return (k & (k + 1)) == 0 && k >> a->zeros == 0 ? FACTS_NO_BASE : -1;
     default: return -1;
     }
 }
 
 /* With a base, what threads have of their own is signed, also in an unsigned shift. */
-static bool evaluate(const ir_inst *in, const ir_thread_value *const x[3], uint32_t t, bool based,
-                     uint64_t *out) {
-    uint64_t a = ir_thread_has(x[0], t), b = x[1] != NULL ? ir_thread_has(x[1], t) : 0;
+static bool evaluate(const ir_inst *in, const facts_thread_value *const x[3], uint32_t t,
+                     bool based, uint64_t *out) {
+    uint64_t a = facts_thread_has(x[0], t), b = x[1] != NULL ? facts_thread_has(x[1], t) : 0;
     ir_op op = based && in->op == IR_SHR_U ? IR_SHR_S : in->op;
     if (op != IR_SELECT) return ir_evaluate_integer(op, in->args[0]->type, a, b, out);
-    *out = a ? b : ir_thread_has(x[2], t);
+    *out = a ? b : facts_thread_has(x[2], t);
     return true;
 }
 
-static ir_thread_value computed(walk *w, const ir_inst *in) {
-    const ir_thread_value none = {0}, *x[3] = {NULL, NULL, NULL};
+static facts_thread_value computed(walk *w, const ir_inst *in) {
+    const facts_thread_value none = {0}, *x[3] = {NULL, NULL, NULL};
     ir_type type = in->results[0].type;
     bool one = true, whole = true;
     if (!ir_op_table[in->op].pure || in->nargs == 0 || in->nargs > 3) return none;
@@ -96,27 +97,27 @@ static ir_thread_value computed(walk *w, const ir_inst *in) {
         x[i] = value_at(w, in->args[i]);
         if (x[i]->of == NULL) return none;
         one &= x[i]->one;
-        whole &= ir_thread_value_is_whole(x[i]);
+        whole &= facts_thread_value_is_whole(x[i]);
     }
-    const ir_thread_value unknown = one && type != IR_I1 ? shared(w) : none;
-    int zeros = whole ? IR_NO_BASE : in->nargs < 3 ? zeros_of_result(in, x[0], x[1]) : -1;
+    const facts_thread_value unknown = one && type != IR_I1 ? shared(w) : none;
+    int zeros = whole ? FACTS_NO_BASE : in->nargs < 3 ? zeros_of_result(in, x[0], x[1]) : -1;
     if (zeros < 0) return unknown;
-    ir_thread_value v = new_value(w, one, (uint8_t)zeros);
+    facts_thread_value v = new_value(w, one, (uint8_t)zeros);
     for (uint32_t t = 0; v.of != NULL && t < (one ? 1 : w->threads); t++) {
         uint64_t bits;
         if (!evaluate(in, x, t, !whole, &bits)) return unknown;
-        v.of[t] = zeros == IR_NO_BASE ? ir_cut_bits(bits, type)
-                                      : (uint64_t)ir_sign_extend(bits, ir_type_bits(type));
+        v.of[t] = zeros == FACTS_NO_BASE ? ir_cut_bits(bits, type)
+                                         : (uint64_t)ir_sign_extend(bits, ir_type_bits(type));
     }
     return v;
 }
 
 /* ---- the walk ---- */
 
-static ir_thread_value value_of(walk *w, const ir_inst *in) {
+static facts_thread_value value_of(walk *w, const ir_inst *in) {
     if (in->op == IR_SPECIAL) return special(w, in->imm);
     if (in->op != IR_CONST) return computed(w, in);
-    ir_thread_value v = new_value(w, true, IR_NO_BASE);
+    facts_thread_value v = new_value(w, true, FACTS_NO_BASE);
     if (v.of != NULL) v.of[0] = in->imm;
     return v;
 }
@@ -130,12 +131,12 @@ static void visit(walk *w, const ir_region *r) {
     }
 }
 
-simt_status ir_find_thread_values(const ir_func *f, const uint32_t block[3], arena *mem,
-                                  ir_thread_value **out) {
+simt_status facts_find_thread_values(const ir_func *f, const uint32_t block[3], arena *mem,
+                                     facts_thread_value **out) {
     walk w = {.block = block,
               .threads = block[0] * block[1] * block[2],
               .mem = mem,
-              .values = ARENA_ARRAY(mem, ir_thread_value, f->next_id + 1)};
+              .values = ARENA_ARRAY(mem, facts_thread_value, f->next_id + 1)};
     w.failed = w.values == NULL;
     for (uint32_t i = 0; i < f->body.nparams && !w.failed; i++)
         if (ir_type_is_int(f->body.params[i].type)) w.values[f->body.params[i].id] = shared(&w);
