@@ -96,11 +96,31 @@ static const char *kept_at(const work *w, int64_t result, int dims) {
     return w->c->in[0].data + walk_offset(w->kept.shape, w->kept.stride, dims, result);
 }
 
+static const char *reduced_at(const work *w, const char *base, int64_t row, int dims) {
+    return base + walk_offset(w->along.shape, w->along.stride, dims, row);
+}
+
+/* What distances from the first element are no measure for: they, or their sum, are beyond double. Then so
+ * are the squares, if the elements themselves are finite; the mean is not. */
+static void settle_overflow(const work *w, int64_t result, double value[2]) {
+    const char *base = kept_at(w, result, w->kept.n);
+    const double small = 0x1p-64; /* sums of all that memory holds stay finite */
+    double sum = 0;
+    for (int64_t i = 0; i < w->length; i++) {
+        double x = element(w, reduced_at(w, base, i, w->along.n));
+        if (!isfinite(x)) return;
+        sum += x * small;
+    }
+    value[0] = sum / (double)w->length / small;
+    value[1] = INFINITY;
+}
+
 static void store(const work *w, int64_t result, double from_first, double squares) {
     char *mean = w->c->out.data + result * (int64_t)w->item,
          *spread = mean + w->kept.count * (int64_t)w->item;
     double value[2] = {element(w, kept_at(w, result, w->kept.n)) + from_first,
                        squares / w->divisor};
+    if (!isfinite(value[0]) || isnan(value[1])) settle_overflow(w, result, value);
     if (w->root) value[1] = sqrt(value[1]);
     if (w->item == sizeof(double)) {
         memcpy(mean, &value[0], sizeof value[0]);
@@ -110,10 +130,6 @@ static void store(const work *w, int64_t result, double from_first, double squar
     float narrow[2] = {(float)value[0], (float)value[1]};
     memcpy(mean, &narrow[0], sizeof narrow[0]);
     memcpy(spread, &narrow[1], sizeof narrow[1]);
-}
-
-static const char *reduced_at(const work *w, const char *base, int64_t row, int dims) {
-    return base + walk_offset(w->along.shape, w->along.stride, dims, row);
 }
 
 /* A segment of what one result is made of; its last dimension is dense. */

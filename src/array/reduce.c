@@ -232,8 +232,12 @@ static void moments_by_operations(chain *c, array *a, dtype wide, uint32_t mask,
                                   bool root, array **mean, array **var) {
     reduce_options o = {.axes_mask = mask, .keepdims = true, .has_dtype = true, .dt = wide};
     double n = (double)reduced_count(a, mask), part = 1 / n;
-    array *total = reduced(c, OP_SUM, a, &o);
-    array *rough = apply(c, OP_DIVIDE, operand_array(total), operand_float(n), 2);
+    /* a power of two changes no digit, and the sum of numbers near the largest one stays finite */
+    double scale = a->dt == DT_F64 ? 0x1p-64 : 1;
+    array *scaled =
+        scale == 1 ? a : apply(c, OP_MULTIPLY, operand_array(a), operand_float(scale), 2);
+    array *total = reduced(c, OP_SUM, scaled, &o);
+    array *rough = apply(c, OP_DIVIDE, operand_array(total), operand_float(n * scale), 2);
     array *away =
         apply(c, OP_SUBTRACT, operand_array(converted(c, a, wide)), operand_array(rough), 2);
     array *square = apply(c, OP_MULTIPLY, operand_array(away), operand_array(away), 2);

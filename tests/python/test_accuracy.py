@@ -180,3 +180,26 @@ def test_norm_takes_dtype_and_has_a_gradient_at_zero():
     x = torch.tensor([3.0, 4.0], requires_grad=True)
     x.norm().backward()
     assert np.allclose(x.grad.numpy(), [0.6, 0.8])
+
+
+@pytest.mark.filterwarnings("ignore:overflow", "ignore:invalid")
+def test_variances_of_the_largest_numbers_are_numbers():
+    """Finite numbers have no NaN for a variance: infinity where it is beyond the type."""
+    rng = np.random.default_rng(3)
+    numbers = np.array([1.7e308, -1.7e308, 1e308, -1e308, 1e300, 5e307, 1.0, 0.0])
+    for count in range(60):
+        shape = tuple(rng.integers(1, 70, rng.integers(1, 3)))
+        x = rng.choice(numbers, shape)
+        for a in (x, x.T, np.repeat(x, 2)[::2].reshape(shape), np.full(shape, 1.5e308)):
+            for axis in (None, *range(a.ndim)):
+                exact = np.var(a.astype(np.longdouble), axis)
+                found = cp.var(cp.asarray(a), axis).get()
+                wanted = exact.astype(np.float64)
+                assert not np.isnan(found).any(), (count, a.shape, axis)
+                plain = np.isinf(np.var(a, axis)) == np.isinf(wanted)  # a mean rounded as NumPy's
+                np.testing.assert_allclose(found[plain], wanted[plain], rtol=1e-12)
+    for last in (np.inf, np.nan):
+        for n in (3, 50, 100_000):
+            x = np.full(n, 1.5e308)
+            x[-1] = last
+            assert np.isnan(cp.asarray(x).var().item()), (last, n)
