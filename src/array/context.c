@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "array/internal.h"
 #include "array/plan_cache.h"
@@ -10,6 +11,47 @@
 
 array_context array_ctx = {.lock = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP,
                            .withdrawn = UINT32_MAX};
+
+static bool torn; /* see below: nothing can be relied on */
+
+/* ---- the lock ---- */
+
+/* For the lock, but not for long where signals are heard: the caller looks whether there are any. */
+static int await_lock(bool hears) {
+    if (order_inside_kernel()) return EDEADLK; /* who has the lock may wait for it */
+    void *token = array_ctx.gil_drop ? array_ctx.gil_drop() : NULL;
+    int error;
+    if (hears) {
+        struct timespec end;
+        clock_gettime(CLOCK_REALTIME, &end);
+        end.tv_nsec += 50000000;
+        if (end.tv_nsec >= 1000000000) end.tv_sec++, end.tv_nsec -= 1000000000;
+        error = pthread_mutex_timedlock(&array_ctx.lock, &end);
+    } else {
+        error = pthread_mutex_lock(&array_ctx.lock);
+    }
+    if (array_ctx.gil_take) array_ctx.gil_take(token);
+    return error;
+}
+
+static simt_status wait_for_lock(bool hears) {
+    if (torn)
+        return status_fail(SIMT_ERR_RUNTIME,
+                           "this process was forked while another thread computed "
+                           "arrays, and not by Python's os.fork: it cannot use them");
+    int error;
+    while ((error = await_lock(hears)) == ETIMEDOUT)
+        if (device_interrupted()) return status_fail(SIMT_ERR_INTERRUPT, "interrupted");
+    if (error == EDEADLK)
+        return status_fail(SIMT_ERR_RUNTIME,
+                           "an array operation was called inside a signal handler while "
+                           "arrays are being computed");
+    return SIMT_OK;
+}
+
+static simt_status lock_deaf(void) {
+    return pthread_mutex_trylock(&array_ctx.lock) == 0 ? SIMT_OK : wait_for_lock(false);
+}
 
 /* ---- forks ----
  *
@@ -20,7 +62,6 @@ array_context array_ctx = {.lock = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP,
 
 static bool held_for_fork;              /* under the lock */
 static _Thread_local bool forks_inside; /* this thread has the lock and is about to fork */
-static bool torn;
 
 static void after_fork_in_child(void) {
     bool held = held_for_fork, inside = forks_inside;
@@ -45,7 +86,7 @@ void array_watch_forks(void) {
 }
 
 void array_before_fork(void) {
-    if (array_lock() == SIMT_OK)
+    if (lock_deaf() == SIMT_OK)
         held_for_fork = true;
     else
         forks_inside = true;
@@ -82,23 +123,15 @@ simt_runtime *array_runtime(void) { return array_ctx.rt; }
 bool array_eager(void) { return array_ctx.eager; }
 void array_set_eager(bool eager) { array_ctx.eager = eager; }
 
+/* An entry point that has queued something is not left half done. */
 simt_status array_lock(void) {
     if (__builtin_expect(pthread_mutex_trylock(&array_ctx.lock) == 0, 1)) return SIMT_OK;
-    if (torn)
-        return status_fail(SIMT_ERR_RUNTIME,
-                           "this process was forked while another thread computed "
-                           "arrays, and not by Python's os.fork: it cannot use them");
-    int error = EDEADLK; /* inside a kernel: who has the lock may wait for it */
-    if (!order_inside_kernel()) {
-        void *token = array_ctx.gil_drop ? array_ctx.gil_drop() : NULL;
-        error = pthread_mutex_lock(&array_ctx.lock);
-        if (array_ctx.gil_take) array_ctx.gil_take(token);
-    }
-    if (error == EDEADLK)
-        return status_fail(SIMT_ERR_RUNTIME,
-                           "an array operation was called inside a signal handler while "
-                           "arrays are being computed");
-    return SIMT_OK;
+    return wait_for_lock(section_is_fresh());
+}
+
+simt_status array_lock_to_look(void) {
+    if (__builtin_expect(pthread_mutex_trylock(&array_ctx.lock) == 0, 1)) return SIMT_OK;
+    return wait_for_lock(true);
 }
 
 static void free_orphans(void) {

@@ -502,7 +502,7 @@ simt_status evaluate_outcome_locked(const storage *s, simt_status ran) {
 
 simt_status array_evaluate(array *a) {
     storage *s = a->store;
-    SIMT_TRY(array_lock());
+    SIMT_TRY(array_lock_to_look());
     simt_status status = order_await_kernels(s);
     if (status == SIMT_OK && s->slot >= 0 && array_ctx.slots[s->slot].written) {
         if (array_ctx.reopened) part_begin_locked(s);
@@ -515,7 +515,7 @@ simt_status array_evaluate(array *a) {
 
 static simt_status evaluate_all(bool defer) {
     if (!array_ctx.ready) return SIMT_OK;
-    SIMT_TRY(array_lock());
+    SIMT_TRY(defer ? array_lock() : array_lock_to_look());
     simt_status status = evaluate_locked();
     if (defer && queue_defer_locked(status)) status = SIMT_OK;
     if (status == SIMT_OK) status = evaluate_outcome_locked(NULL, status);
@@ -529,7 +529,7 @@ simt_status array_settle(void) { return evaluate_all(true); }
 
 simt_status array_expose(array *a) {
     storage *s = a->store;
-    SIMT_TRY(array_lock());
+    SIMT_TRY(array_lock_to_look());
     simt_status status = s->slot >= 0 ? evaluate_locked() : SIMT_OK; /* readers too */
     status = evaluate_outcome_locked(s, status);
     if (status == SIMT_OK && !s->data)

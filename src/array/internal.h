@@ -71,6 +71,9 @@ void order_after_fork(void);
 
 /* Failure: this thread holds the lock already (an operation inside a signal handler). */
 simt_status array_lock(void);
+/* The same, of who may fail by an interrupt: it is heard while another thread computes. (array_lock hears it
+ * in an entry point that has not queued anything.) */
+simt_status array_lock_to_look(void);
 void array_unlock(void);
 
 /* ---- storages and arrays; "locked": the caller holds the lock ---- */

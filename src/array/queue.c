@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "array/internal.h"
+#include "array/section.h"
 #include "base/heap.h"
 
 #define MOST_NODES  1000
@@ -178,6 +179,7 @@ static simt_status add_locked(queue_request *q, array **result) {
 simt_status queue_add(queue_request *q, array **result) {
     array *made = NULL;
     SIMT_TRY(array_lock());
+    section_queued();
     simt_status status = add_locked(q, &made);
     array_unlock();
     if (status != SIMT_OK || !result) {

@@ -5,6 +5,7 @@
 
 section_state sections;
 _Thread_local size_t sections_own[2];
+_Thread_local unsigned sections_begun, sections_queued;
 
 typedef struct retired {
     struct retired *next;

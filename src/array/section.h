@@ -28,8 +28,18 @@ extern _Thread_local size_t sections_own[2]; /* this thread's: all that a forked
 void section_advance(void);
 void section_after_fork(void);
 
+/* Whether this thread's section (of those in each other, the outermost) has queued no operation so far, or
+ * there is none (a call that makes one array): it may still be left as if it had not begun. */
+extern _Thread_local unsigned sections_begun,
+    sections_queued; /* the last one that queued something */
+static inline void section_queued(void) { sections_queued = sections_begun; }
+static inline bool section_is_fresh(void) {
+    return !(sections_own[0] | sections_own[1]) || sections_queued != sections_begun;
+}
+
 static inline unsigned section_begin(void) {
     unsigned phase = sections.phase;
+    if (!(sections_own[0] | sections_own[1])) sections_begun++;
     sections.open[phase]++;
     sections_own[phase]++;
     return phase;

@@ -472,3 +472,51 @@ def test_what_was_replaced_is_released():
         x.grad = None
     assert _core.stats()["bytes_in_use"] <= start + 3 * 4_000_000
     np.testing.assert_array_equal(x.detach().numpy()[0, :3], 1)
+
+
+WAITING = """
+import os, signal, sys, threading
+from simt import torch, cupy as cp
+
+large, leaf, small = torch.rand(1500, 1500), torch.ones(4, requires_grad=True), cp.ones(3)
+begun, ended = threading.Event(), threading.Event()
+
+def compute():  # for minutes
+    y = large
+    for _ in range(900):
+        y = (y @ large) * 1e-3
+    begun.set()
+    y.sum().item()
+    ended.set()
+
+def append():
+    x = small
+    while True:
+        x = x + 1
+
+def interrupt():
+    begun.wait()
+    for _ in range(40):  # the first ones may come before the other thread has the lock
+        threading.Event().wait(0.2)
+        os.kill(os.getpid(), signal.SIGINT)
+
+calls = {
+    "look": lambda: (small + 1).tolist(),
+    "append": append,
+    "backward": lambda: (leaf * 2).sum().backward(),
+    "numpy": lambda: (leaf * 1).detach().numpy(),
+}
+threading.Thread(target=compute, daemon=True).start()
+try:
+    threading.Thread(target=interrupt, daemon=True).start()
+    while True:
+        calls[sys.argv[1]]()
+except KeyboardInterrupt:
+    print("waited" if ended.is_set() else "interrupted", flush=True)
+    os._exit(0)
+"""
+
+
+@pytest.mark.parametrize("call", ["look", "append", "backward", "numpy"])
+def test_interrupts_are_heard_while_another_thread_computes(call):
+    assert run_child("-c", WAITING, call) == "interrupted"
