@@ -287,6 +287,7 @@ class Save:
         assert saved["n"] in (self.number, self.number - 1)
         assert torch.equal(saved["data"], self.data + saved["n"])
         assert os.listdir(self.folder.name) == ["state.pt"], os.listdir(self.folder.name)
+        self.number = saved["n"]  # the next round may be interrupted in its first save, too
 
 
 class Load(Save):
