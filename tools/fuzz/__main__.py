@@ -24,7 +24,7 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 KEPT = os.path.join(ROOT, "tests", "fuzz_found")
-PARTS = ["binding", "kernels", "ir", "files"]
+PARTS = ["binding", "kernels", "features", "ir", "files"]
 HANG = 180  # seconds for one program, on a machine that does other things too
 ROUND = 60  # seconds of a child: what programs leave behind goes with it
 

@@ -26,7 +26,7 @@ _core.Generator(1) torch.Generator() torch.float32 torch.Size([2,3]) torch.devic
 (leaf(2)*2).grad_fn scale scale[1,32] declared torch.finfo(torch.float32)
 _core.export_buffer(cp.ones(3)) torch.nn.Linear(2,3) torch.optim.SGD([leaf(2)],0.1)
 torch.optim.Adam([leaf(2)],0.1) cuda.event() cuda.stream() cuda.get_current_device()
-cuda.current_context()
+cuda.current_context() added summed rows records() closure closure[1,8]
 """.split()
 OFTEN = """
 scale[{}] scale[1,8]({}) declared[1,8]({}) scale.forall({})(cp.ones(2),1) torch.tensor({})
@@ -38,7 +38,9 @@ np.from_dlpack({}) torch.ones(2,3).__getitem__({}) torch.ones(2,3).__setitem__({
 cp.ones((2,3)).__getitem__({}) cp.ones((2,3)).__setitem__({})
 cuda.device_array((2,3)).__getitem__({}) cuda.device_array((2,3)).__setitem__({})
 leaf(2,3).__getitem__({}) F.conv2d({}) F.cross_entropy({}) F.linear({}) F.max_pool2d({})
-F.layer_norm({}) F.batch_norm({})
+F.layer_norm({}) F.batch_norm({}) closure[1,8]({}) closure[1,8](cp.ones(2),{}) added({}) summed({})
+added.reduce({}) summed.reduce({}) added.at({}) added.reduceat({}) added.outer({}) rows({})
+records().__getitem__({}) records().__setitem__({}) scale[1,8](records(),{}) cp.array([1],order={})
 """.split()
 # they run code, read files or the network, wait, change the process or the extension itself
 SKIP = set(

@@ -14,7 +14,7 @@ import simt.cupy as cp
 import simt.torch as torch
 import simt.torch.nn.functional as F  # noqa: F401
 from simt import _core
-from simt.numba import cuda
+from simt.numba import cuda, guvectorize, vectorize
 
 warnings.simplefilter("ignore")
 
@@ -31,6 +31,31 @@ def declared(a, x):
     i = cuda.grid(1)
     if i < a.size:
         a[i] *= x
+
+
+def closed_over(factor):
+    @cuda.jit
+    def scaled(a, f):
+        i = cuda.grid(1)
+        if i < a.size:
+            a[i] = f(a[i]) * factor
+
+    return scaled
+
+
+closure = closed_over(2.0)
+added = vectorize(["float64(float64, float64)"])(lambda a, b: a + b)
+summed = vectorize()(lambda a, b: a + b)
+
+
+@guvectorize(["(float64[:], float64[:])"], "(n)->(n)")
+def rows(a, out):
+    for i in range(a.size):
+        out[i] = a[i] + a[0]
+
+
+def records(n=3):
+    return cuda.to_device(np.zeros(n, [("a", "i4"), ("b", "f8", (2,))]))
 
 
 # ---- objects that change something while they are read ----
@@ -265,9 +290,11 @@ np.uint64(2**63) np.bool_(True) np.float16(2) np.complex64(1) np.datetime64('202
 np.timedelta64(3,'s') np.longdouble(1) np.str_('a')
 """.split()
 OTHERS = """
-None '' 'abc' 'f4' 'C' 'sum' 'mean' 'floor' 'valid' Str('f4') b'' b'x' Bytes(b'12345678')
-bytearray(8) () (1,) (0,1) (1,0) (-1,) (5,5) (2,3) (0,0) (2**40,2**40) (2**62,2) (-(2**63),) [1,2]
-[[1]] [[1],[1,2]] [[]] [] (1,)*40 [0.5] ['a'] [None] (None,) {} {1:2} set() object() slice(None)
+None '' 'abc' 'f4' 'C' 'F' 'A' 'K' 'sum' 'mean' 'floor' 'valid' Str('f4') b'' b'x'
+Bytes(b'12345678') bytearray(8) () (1,) (0,1) (1,0) (-1,) (5,5) (2,3) (0,0) (2**40,2**40)
+(2**62,2) (-(2**63),)
+[1,2] [[1]] [[1],[1,2]] [[]] [] (1,)*40 [0.5] ['a'] [None] (None,) {} {1:2} set() object()
+slice(None)
 slice(None,None,-1) slice(2**63-1,-(2**63),2**63-1) slice(Odd(),Odd(),Odd()) Ellipsis
 (Ellipsis,Ellipsis) (0,Ellipsis,None) range(3) range(2**62) iter([1,2]) (i_for_i_in_(1,2)) int
 float bool str type len cp torch Exception() np.float32 np.dtype('f4') np.dtype('M8[s]')

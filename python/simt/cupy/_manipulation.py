@@ -114,21 +114,21 @@ def atleast_3d(*arys):
 
 
 def vstack(tup, *, dtype=None, casting="same_kind"):
-    return concatenate([atleast_2d(a) for a in tup], 0, dtype=dtype, casting=casting)
+    return concatenate([atleast_2d(a) for a in tuple(tup)], 0, dtype=dtype, casting=casting)
 
 
 def hstack(tup, *, dtype=None, casting="same_kind"):
-    arrays = [atleast_1d(a) for a in tup]
+    arrays = [atleast_1d(a) for a in tuple(tup)]
     axis = 0 if arrays and arrays[0].ndim == 1 else 1
     return concatenate(arrays, axis, dtype=dtype, casting=casting)
 
 
 def dstack(tup):
-    return concatenate([atleast_3d(a) for a in tup], 2)
+    return concatenate([atleast_3d(a) for a in tuple(tup)], 2)
 
 
 def column_stack(tup):
-    return concatenate([a.reshape(-1, 1) if a.ndim < 2 else a for a in map(asarray, tup)], 1)
+    return concatenate([a.reshape(-1, 1) if a.ndim < 2 else a for a in map(asarray, tuple(tup))], 1)
 
 
 def append(arr, values, axis=None):

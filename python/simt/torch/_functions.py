@@ -230,12 +230,12 @@ def atleast_2d(input):
 
 
 def hstack(tensors):
-    tensors = [atleast_1d(t) for t in tensors]
+    tensors = [atleast_1d(t) for t in tuple(tensors)]
     return _C.cat(tensors, 0 if tensors[0].dim() == 1 else 1)
 
 
 def vstack(tensors):
-    return _C.cat([atleast_2d(t) for t in tensors], 0)
+    return _C.cat([atleast_2d(t) for t in tuple(tensors)], 0)
 
 
 def repeat_interleave(input, repeats, dim=None, *, output_size=None):
