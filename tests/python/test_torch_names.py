@@ -5,7 +5,9 @@ The expected values were recorded from PyTorch 2.15.
 
 import importlib
 import multiprocessing
+import operator
 import os
+import pickle
 import warnings
 
 import numpy as np
@@ -211,11 +213,36 @@ def test_hogwild():
     assert all(p.is_shared() and p.grad is not None for p in model.parameters())
 
 
-def test_shared_tensors_are_not_spawned():
-    x = torch.zeros(2).share_memory_()
-    process = multiprocessing.get_context("spawn").Process(target=print, args=(x,))
-    with pytest.raises(NotImplementedError, match="nearest is the start method fork"):
-        process.start()
+@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+def test_shared_tensors_are_shared_by_processes_of_all_kinds(method):
+    x = torch.zeros(2, 3).share_memory_()
+    start = multiprocessing.get_context(method).Process
+    process = start(target=operator.setitem, args=(x, (slice(None), 1), 5.0))
+    process.start()
+    process.join()
+    assert process.exitcode == 0 and x.tolist() == [[0, 5, 0]] * 2
+
+
+def test_shared_tensors_through_pipes():
+    ours, theirs = multiprocessing.Pipe()
+    for x in (torch.zeros(3), torch.zeros(3, dtype=torch.int8), nn.Parameter(torch.zeros(0))):
+        x = x.share_memory_()
+        ours.send(x)
+        y = theirs.recv()
+        assert type(y) is type(x) and y.is_shared() and y.requires_grad == x.requires_grad
+        y.detach().fill_(3)
+        assert x.tolist() == [3] * len(x)
+        copy = pickle.loads(pickle.dumps(x))
+        assert not copy.is_shared() and torch.equal(copy, x)
+    x.data = torch.ones(3)  # other memory, which nobody shares
+    assert not x.is_shared()
+    ours.send(x)
+    assert not theirs.recv().is_shared()
+    z = torch.zeros(2).share_memory_()
+    ours.send(z)
+    del z
+    with pytest.raises(RuntimeError, match="a shared tensor was sent by a process that"):
+        theirs.recv()
 
 
 # ---- anomaly mode ----

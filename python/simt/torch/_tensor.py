@@ -1,5 +1,8 @@
 """Methods of Tensor written in Python; adds them to the type."""
 
+import math
+import os
+
 from simt._core import torch as _C
 from simt.torch import _functions as _f
 
@@ -67,21 +70,59 @@ def __deepcopy__(self, memo):
 
 
 def __reduce_ex__(self, protocol):
-    if self.is_shared():
-        _refuse_spawn()
     cls = None if type(self) is Tensor else type(self)
     data = self.detach().contiguous()._to_bytes()
     name = str(self.dtype).removeprefix("torch.")  # a dtype's own pickling looks for its module
     return _rebuild, (cls, data, name, tuple(self.shape), self.requires_grad)
 
 
-def _refuse_spawn():
-    from multiprocessing import context
+def _send_shared(tensor):
+    """What multiprocessing sends of a tensor: where its memory is, if that is shared."""
+    if not tensor.is_shared():
+        return tensor.__reduce_ex__(2)
+    where = (os.getpid(), *tensor._simt_pages[1:])
+    name = str(tensor.dtype).removeprefix("torch.")
+    cls = None if type(tensor) is Tensor else type(tensor)
+    return _reopen, (cls, where, name, tuple(tensor.shape), tensor.requires_grad)
 
-    if context.get_spawning_popen() is not None:
-        raise NotImplementedError(
-            "shared tensors of spawned processes: not in simt yet; nearest is the start method fork"
-        )
+
+def _reopen(cls, where, dtype, shape, requires_grad):
+    """A shared tensor in another process: the same memory. Who sent it must live until then."""
+    pid, descriptor, inode = where
+    try:
+        own = os.open(f"/proc/{pid}/fd/{descriptor}", os.O_RDWR | os.O_CLOEXEC)
+    except OSError:
+        raise RuntimeError("a shared tensor was sent by a process that has ended") from None
+    if os.fstat(own).st_ino != inode:
+        os.close(own)
+        raise RuntimeError("a shared tensor was sent by a process that let go of it")
+    t = _over_pages(own, dtype, shape)
+    made = t.requires_grad_(requires_grad) if cls is None else None
+    made = _C._make_subclass(cls, t, requires_grad) if made is None else made
+    _mark_shared(made, t._simt_pages)
+    return made
+
+
+def _over_pages(descriptor, dtype, shape):
+    """A tensor over the pages of a memory file, which is closed with them."""
+    import mmap
+    import weakref
+
+    import numpy as np
+
+    pages = mmap.mmap(descriptor, 0)
+    weakref.finalize(pages, os.close, descriptor)
+    array = np.frombuffer(pages, np.dtype(dtype), math.prod(shape)).reshape(shape)
+    tensor = _C.from_numpy(array)
+    tensor._simt_pages = (array.ctypes.data, descriptor, os.fstat(descriptor).st_ino)
+    return tensor
+
+
+def _mark_shared(tensor, pages):
+    from multiprocessing.reduction import ForkingPickler
+
+    tensor._simt_pages = pages
+    ForkingPickler.register(type(tensor), _send_shared)
 
 
 def _rebuild(cls, data, dtype, shape, requires_grad):
@@ -192,32 +233,26 @@ def __array_wrap__(self, array, context=None, return_scalar=False):
 
 
 def share_memory_(self):
-    """Moves the elements to memory that processes forked from now on share."""
+    """Moves the elements to memory that other processes share, those forked later and those that
+    multiprocessing sends the tensor to."""
     if not self.is_shared():
-        import mmap
-
-        pages = mmap.mmap(-1, max(self.numel() * self.element_size(), 1))
-        shared = _shared_tensor(pages, self)
+        if self.dtype is _C.bfloat16:
+            raise NotImplementedError(
+                "share_memory_() of bfloat16: not in simt yet; nearest is float32"
+            )
+        descriptor = os.memfd_create("simt")
+        os.ftruncate(descriptor, max(self.numel() * self.element_size(), 1))
+        dtype = str(self.dtype).removeprefix("torch.")
+        shared = _over_pages(descriptor, dtype, tuple(self.shape))
         shared.copy_(self.detach())
         self.data = shared
-        self._simt_pages = pages
+        _mark_shared(self, shared._simt_pages)
     return self
 
 
-def _shared_tensor(pages, like):
-    """A tensor of like's type and shape over the pages."""
-    import numpy as np
-
-    if like.dtype is _C.bfloat16:
-        raise NotImplementedError(
-            "share_memory_() of bfloat16: not in simt yet; nearest is float32"
-        )
-    dtype = np.dtype(str(like.dtype).removeprefix("torch."))
-    return _C.from_numpy(np.frombuffer(pages, dtype, like.numel()).reshape(like.shape))
-
-
 def is_shared(self):
-    return hasattr(self, "_simt_pages")
+    pages = getattr(self, "_simt_pages", None)
+    return pages is not None and (self.numel() == 0 or self.data_ptr() == pages[0])
 
 
 def is_pinned(self):
