@@ -81,7 +81,8 @@ def kernels(shown):
         stage, rest = mark.groups()
         text = shown[mark.end() + 1 : end]
         if stage == "ir":
-            found.append(["before:\n" + only_function(text), "", ""])
+            function = only_function(text)
+            found.append(["before:\n" + function, "after:\n" + function, ""])
         elif stage == "vm" and found:
             found[-1][2] = "listing:\n" + only_listing(text)
         elif found and "unchanged" not in rest and stage != "verify":

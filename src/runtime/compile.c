@@ -2,75 +2,54 @@
  *
  * In: a function of a front end or of the graph. Out: a counted kernel, from the cache where an equal
  * function was compiled before. SIMT_VERIFY=1 (and every debug build) verifies between the passes;
- * SIMT_DUMP=ir,opt,facts,asm shows stages: the function as it came, after each pass, what is known of it then
+ * SIMT_DUMP=ir,opt,facts,asm shows stages (dump.c): the function as it came, after each pass, what is known of it then
  * (kernel/facts.h), the back end's listing.
  */
 #include "base/heap.h"
-#include "kernel/facts.h"
 #include "opt/opt.h"
 #include "runtime/internal.h"
 
 #include <string.h>
 
-static void dump(simt_runtime *rt, dump_kind kind, const char *stage, const ir_func *f,
-                 const runtime_kernel *k) {
-    if (rt->dump == NULL || (rt->dump_kinds & kind) == 0) return;
+static void after_pass(void *context, const char *pass, const ir_func *f) {
+    dump_function(context, DUMP_OPT, pass, f);
+}
+
+static void dump_listing(const dumping *d, const runtime_kernel *k) {
+    if ((d->kinds & DUMP_ASM) == 0) return;
     strbuf text;
     strbuf_init(&text);
-    if (f != NULL) ir_print(f, &text);
-    if (k != NULL) runtime_print(k, &text);
-    rt->dump(rt->dump_context, stage, strbuf_text(&text));
+    runtime_print(k, &text);
+    dump_stage(k->backend->name, strbuf_text(&text));
     strbuf_deinit(&text);
 }
 
-static void dump_pass(void *context, const char *pass, const ir_func *f) {
-    dump(context, DUMP_OPT, pass, f, NULL);
-}
-
-typedef struct facts_of {
-    const ir_func *f;
-    facts_options options;
-    arena mem;
-    kernel_facts facts;
-} facts_of;
-
-static simt_status find_facts(void *context) {
-    facts_of *k = context;
-    return kernel_find_facts(k->f, &k->options, &k->mem, &k->facts);
-}
-
-static void dump_facts(simt_runtime *rt, const ir_func *f, const uint32_t block[3]) {
-    if (rt->dump == NULL || (rt->dump_kinds & DUMP_FACTS) == 0) return;
-    facts_of k = {.f = f, .options = {.small_grid = true}};
-    for (int i = 0; i < 3; i++) k.options.box[i] = k.options.block[i] = block[i];
-    strbuf text;
-    strbuf_init(&text);
-    arena_init_sure(&k.mem);
-    if (arena_run(find_facts, &k) == SIMT_OK) kernel_print_facts(&k.facts, &text);
-    rt->dump(rt->dump_context, "facts", strbuf_text(&text));
-    arena_deinit(&k.mem);
-    strbuf_deinit(&text);
+static simt_status run_stages(simt_runtime *rt, ir_func *f, const runtime_compile_options *options,
+                              dumping *d, runtime_kernel *out) {
+    opt_options o = {
+        .contract = options->contract, .verify = rt->verify, .after = after_pass, .context = d};
+    backend_options b = {.block = {options->block[0], options->block[1], options->block[2]}};
+    dump_function(d, DUMP_IR, "ir", f);
+    if (rt->verify) {
+        SIMT_TRY(ir_verify(f));
+        if (d->kinds & DUMP_OPT) dump_stage("verify", "");
+    }
+    SIMT_TRY(opt_run(f, &o));
+    ir_func_renumber(f);
+    dump_facts(d, f, options->block);
+    SIMT_TRY(target_compile(out->target, f, &b, &out->code, &out->backend));
+    dump_listing(d, out);
+    return SIMT_OK;
 }
 
 /* Fills the kernel's code. */
 static simt_status compile(simt_runtime *rt, ir_func *f, const runtime_compile_options *options,
                            runtime_kernel *out) {
-    opt_options o = {.contract = options->contract,
-                     .verify = rt->verify,
-                     .after = rt->dump != NULL ? dump_pass : NULL,
-                     .context = rt};
-    backend_options b = {.block = {options->block[0], options->block[1], options->block[2]}};
-    dump(rt, DUMP_IR, "ir", f, NULL);
-    if (rt->verify) {
-        SIMT_TRY(ir_verify(f));
-        dump(rt, DUMP_OPT, "verify", NULL, NULL);
-    }
-    SIMT_TRY(opt_run(f, &o));
-    ir_func_renumber(f);
-    dump_facts(rt, f, options->block);
-    SIMT_TRY(target_compile(out->target, f, &b, &out->code, &out->backend));
-    dump(rt, DUMP_ASM, out->backend->name, NULL, out);
-    return SIMT_OK;
+    dumping d;
+    dump_begin(&d, rt->dump, f->name);
+    simt_status status = run_stages(rt, f, options, &d, out);
+    dump_end(&d);
+    return status;
 }
 
 static uint64_t key_of(const ir_func *f, const runtime_compile_options *o) {

@@ -23,9 +23,7 @@ typedef enum dump_kind { DUMP_IR = 1, DUMP_OPT = 2, DUMP_ASM = 4, DUMP_FACTS = 8
 struct simt_runtime {
     target *target;
     bool verify;
-    runtime_dump_sink dump; /* NULL: no dump */
-    void *dump_context;
-    unsigned dump_kinds;  /* what SIMT_DUMP asks for; all for a sink of one's own */
+    char *dump;           /* what SIMT_DUMP asks for, or NULL */
     pthread_mutex_t lock; /* of the cache */
     cache_entry *buckets[CACHE_BUCKETS];
     uint32_t count;
@@ -33,6 +31,20 @@ struct simt_runtime {
     uint64_t tick;
 };
 
+/* ---- dump.c ---- */
+/* What is shown of one kernel's compilation. */
+typedef struct dumping {
+    unsigned kinds;
+    strbuf shown; /* the function as it was shown last */
+} dumping;
+simt_status dump_check(const char *asked); /* fails where it names no kind */
+void dump_begin(dumping *d, const char *asked, const char *kernel);
+void dump_end(dumping *d);
+void dump_stage(const char *stage, const char *text);
+void dump_function(dumping *d, dump_kind kind, const char *stage, const ir_func *f);
+void dump_facts(const dumping *d, const ir_func *f, const uint32_t block[3]); /* kernel/facts.h */
+
+/* ---- cache.c ---- */
 /* Both lock. The kernel found or kept comes with a reference for the caller. keep takes over `made`, and
  * may find that another thread was quicker: then that one's kernel is returned. */
 runtime_kernel *cache_find(simt_runtime *rt, uint64_t key, const char *text,

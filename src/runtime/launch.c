@@ -2,23 +2,8 @@
 #include "base/heap.h"
 #include "runtime/internal.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static void dump_to_stderr(void *context, const char *stage, const char *text) {
-    fprintf(stderr, "; simt: %s\n%s%s", stage, text, *text != '\0' ? "\n" : "");
-    (void)context;
-}
-
-/* SIMT_DUMP names kinds; opt shows the function as it came, too. */
-static unsigned kinds_of(const char *text) {
-    if (text == NULL) return 0;
-    return (strstr(text, "ir") != NULL ? DUMP_IR : 0u) |
-           (strstr(text, "opt") != NULL ? DUMP_IR | DUMP_OPT : 0u) |
-           (strstr(text, "asm") != NULL ? DUMP_ASM : 0u) |
-           (strstr(text, "facts") != NULL ? DUMP_FACTS : 0u);
-}
 
 static bool wants_verify(void) {
     const char *text = getenv("SIMT_VERIFY");
@@ -37,11 +22,16 @@ simt_status runtime_new(target *first, simt_runtime **out) {
     }
     rt->target = first;
     rt->verify = wants_verify();
-    rt->dump_kinds = kinds_of(getenv("SIMT_DUMP"));
-    if (rt->dump_kinds != 0) rt->dump = dump_to_stderr;
     pthread_mutex_init(&rt->lock, NULL);
-    *out = rt;
-    return SIMT_OK;
+    const char *asked = getenv("SIMT_DUMP");
+    simt_status status = asked != NULL ? dump_check(asked) : SIMT_OK;
+    if (status == SIMT_OK && asked != NULL && (rt->dump = heap_text(asked)) == NULL)
+        status = status_fail(SIMT_ERR_MEMORY, "no memory for the runtime");
+    if (status == SIMT_OK)
+        *out = rt;
+    else
+        runtime_free(rt);
+    return status;
 }
 
 void runtime_free(simt_runtime *rt) {
@@ -49,6 +39,7 @@ void runtime_free(simt_runtime *rt) {
     cache_clear(rt);
     target_free(rt->target);
     pthread_mutex_destroy(&rt->lock);
+    heap_free(rt->dump);
     heap_free(rt);
 }
 
@@ -59,12 +50,6 @@ void runtime_forget(simt_runtime *rt) {
 }
 
 device *runtime_device(simt_runtime *rt) { return rt->target->device; }
-
-void runtime_set_dump(simt_runtime *rt, runtime_dump_sink sink, void *context) {
-    rt->dump = sink;
-    rt->dump_kinds = DUMP_IR | DUMP_OPT | DUMP_ASM;
-    rt->dump_context = context;
-}
 
 static simt_status launch_code(const runtime_kernel *k, const uint32_t grid[3],
                                const uint64_t *args, size_t shared_bytes, bool whole,

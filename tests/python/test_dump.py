@@ -36,10 +36,10 @@ KERNEL = """kernel @sample(%0: ptr.global) file "sample.py" {
 """
 
 
-def dump(kinds):
-    """What the program writes to standard error with SIMT_DUMP=kinds."""
+def dump(kinds, *command):
+    """What a program writes to standard error with SIMT_DUMP=kinds."""
     done = subprocess.run(
-        [sys.executable, "-c", PROGRAM],
+        [sys.executable, *(command or ("-c", PROGRAM))],
         env=dict(os.environ, SIMT_DUMP=kinds, PYTHONPATH=os.pathsep.join(sys.path)),
         capture_output=True,
         text=True,
@@ -62,6 +62,47 @@ def dump(kinds):
 def test_stages(kinds, shown, hidden):
     stages = set(re.findall(r"^; simt: (\w+)", dump(kinds), re.M))
     assert shown <= stages and not hidden & stages
+
+
+TWO = """
+import numpy as np
+from simt.numba import cuda
+
+@cuda.jit
+def add(a):
+    a[cuda.grid(1)] += 1
+
+@cuda.jit
+def other(a):
+    a[cuda.grid(1)] += 2
+
+add[1, 4](np.zeros(4))
+other[1, 4](np.zeros(4))
+"""
+
+
+def test_one_kernel(tmp_path):
+    program = tmp_path / "two.py"
+    program.write_text(TWO)
+    shown = dump("opt:add,asm:other", str(program))
+    stages = re.findall(r"^; simt: (.*)", shown, re.M)
+    assert stages[-1] == "vm" and stages.count("vm") == stages.count("ir") == 1
+    assert "@add(" in shown and "@other(" not in shown and "\nother, " in shown
+
+
+def test_passes_that_changed_nothing_say_so():
+    """What a pass shows differs from what was shown before."""
+    shown = dump("opt")
+    parts = re.split(r"^; simt: (.*)\n", shown, flags=re.M)[1:]
+    before, unchanged = "", 0
+    for stage, text in zip(parts[::2], parts[1::2], strict=True):
+        if stage.endswith(" unchanged"):
+            unchanged += 1
+            assert text == ""
+        elif stage != "verify":
+            assert text not in ("", before)
+            before = text
+    assert unchanged > 0
 
 
 def test_listing():
