@@ -1,6 +1,8 @@
 """Times of fused expressions in the vm on n float32 (default 1e7), best of rounds taken in turns.
 
 vm_bench.py [N] [ROUNDS]      beside them: NumPy's own a + b, to tell a busy machine
+
+Calls what only a build with -Dtest_hooks=enabled has (every development build).
 """
 
 import mmap

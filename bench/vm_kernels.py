@@ -1,6 +1,8 @@
 """Times of typical GPU kernels in the vm, from IR text; checked against NumPy once.
 
 vm_kernels.py [NAME...] [--rounds N] [--threads N]
+
+Calls what only a build with -Dtest_hooks=enabled has (every development build).
 """
 
 import argparse

@@ -17,6 +17,8 @@ TOOLS = ("cc", "gcc", "clang", "meson", "ninja", "make")
 # Programs, and what each must print.
 COMMANDS = [
     (["simt", "doctor"], r"CPU"),
+    # what tests call is not in it
+    (["simt", "run", "-c", "from simt import _core; print(hasattr(_core, 'ir_run'))"], r"False"),
     (["simt", "run", os.path.join(EXAMPLES, "seed", "cupy_basics.py")], r"(?s)(\[\[.*\]\].*){2}"),
     (["simt", "run", os.path.join(EXAMPLES, "seed", "pytorch_mnist.py")], r"Using device: cpu"),
     (["simt", "run", os.path.join(EXAMPLES, "mnist_pytorch.py")], r"Test accuracy: 9[678]\.\d"),

@@ -1,10 +1,7 @@
 /* simt._core: the extension module. Its parts add themselves, one function each. */
 #include "binding/kernel/kernel.h"
 
-int binding_add_vm(PyObject *module);          /* vm_test.c */
-int binding_add_ir(PyObject *module);          /* ir_test.c */
-int binding_add_kernel_test(PyObject *module); /* kernel/test.c */
-int binding_add_memory_test(PyObject *module); /* memory_test.c */
+bool binding_add_test_hooks(PyObject *module); /* kernel/test_hooks.c, or no_test_hooks.c */
 bool binding_add_torch(PyObject *module);      /* tensor.c */
 
 /* Size 0, not -1: so Python asks PyInit__core each time, also in a subinterpreter, instead of handing out
@@ -31,8 +28,7 @@ PyMODINIT_FUNC PyInit__core(void) {
     if (binding_add_array_types(module) && binding_add_functions(module) &&
         binding_add_random(module) && binding_add_exchange(module) && binding_add_torch(module) &&
         binding_add_device_array(module) && binding_add_kernels(module) &&
-        binding_add_vm(module) == 0 && binding_add_ir(module) == 0 &&
-        binding_add_kernel_test(module) == 0 && binding_add_memory_test(module) == 0) {
+        binding_add_test_hooks(module)) {
         made = Py_NewRef(module);
         return module;
     }
