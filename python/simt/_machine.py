@@ -31,7 +31,7 @@ def cpu_info(path="/proc/cpuinfo"):
 
 
 def simd_level(flags, machine=None):
-    """The widest vector instructions simt uses here: 'AVX-512', 'AVX2', 'NEON', 'generic'."""
+    """The widest vector instructions here that simt can use: AVX-512, AVX2, NEON, generic."""
     if (machine or os.uname().machine) in ("aarch64", "arm64"):
         return "NEON"
     if flags >= _AVX512 | _AVX2:
@@ -39,6 +39,15 @@ def simd_level(flags, machine=None):
     if flags >= _AVX2:
         return "AVX2"
     return "generic"
+
+
+def simd_used():
+    """The ones that it uses: SIMT_ISA chooses lower ones (base/isa.c)."""
+    level = simd_level(cpu_info()[1])
+    asked = os.environ.get("SIMT_ISA", "")
+    if asked == "generic" and level != "NEON":
+        return "generic"
+    return "AVX2" if asked == "avx2" and level == "AVX-512" else level
 
 
 def memory():
@@ -65,11 +74,7 @@ def threads():
 def cpu_name():
     """The CPU device as simt calls it, e.g. 'CPU (AVX-512, 2 threads)'."""
     count = threads()
-    level = simd_level(cpu_info()[1])
-    isa = os.environ.get("SIMT_ISA", "").lower()
-    if isa == "avx2" and level == "AVX-512":
-        level = "AVX2"
-    return f"CPU ({level}, {count} thread{'s' if count != 1 else ''})"
+    return f"CPU ({simd_used()}, {count} thread{'s' if count != 1 else ''})"
 
 
 def nvidia_driver_loaded():

@@ -406,7 +406,7 @@ def collect(environ=os.environ):
         "simt": __version__,
         "python": sys.version.split()[0],
         "system": f"{os.uname().sysname} {os.uname().release} {os.uname().machine}",
-        "cpu": {"model": model, "simd": simd, "threads": _machine.threads()},
+        "cpu": {"model": model, "simd": _machine.simd_used(), "threads": _machine.threads()},
         "memory": memory,
         "nvidia": driver,
         "toolkit": toolkit,

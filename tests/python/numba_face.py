@@ -11,7 +11,6 @@ import sys
 from pathlib import Path
 
 import numpy as np
-import pytest
 
 MODE = os.environ.get("SIMT_TEST_NUMBA", "simt")
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "differential"))
@@ -35,7 +34,6 @@ elif MODE == "numba":
         uint64,
     )
 else:
-    pytest.importorskip("simt.numba", reason="simt.numba is not there yet")
     from simt.numba import (
         complex64,
         cuda,

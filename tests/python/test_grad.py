@@ -5,9 +5,8 @@ import re
 from pathlib import Path
 
 import pytest
-
-torch = pytest.importorskip("simt.torch")
 import simt.torch.nn.functional as F
+from simt import torch
 from simt._core import torch as core
 
 TABLE = Path(__file__).resolve().parents[2] / "src" / "graph" / "array_ops.def"

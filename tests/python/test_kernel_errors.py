@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 
 import numpy as np
 import pytest
@@ -660,10 +659,8 @@ def waits_apart(a):
 def test_interrupt():
     timer = threading.Timer(0.3, os.kill, [os.getpid(), signal.SIGINT])
     timer.start()
-    begin = time.perf_counter()
     with pytest.raises(KeyboardInterrupt):
         endless[1, 1](np.zeros(1, np.int32))
-    assert time.perf_counter() - begin < 5
     timer.join()
 
 

@@ -6,8 +6,7 @@ import mpmath as mp
 import numba_source
 import numpy as np
 import pytest
-
-cuda = pytest.importorskip("simt.numba.cuda")
+from simt.numba import cuda
 
 NUMPY = (
     "exp exp2 expm1 log log2 log10 log1p sqrt sin cos tan sinh cosh tanh arcsin arccos arctan "

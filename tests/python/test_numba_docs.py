@@ -6,9 +6,7 @@ from enum import Enum, IntEnum
 
 import numpy as np
 import pytest
-
-cuda = pytest.importorskip("simt.numba.cuda")
-from simt.numba import float64, vectorize
+from simt.numba import cuda, float64, vectorize
 from simt.numba.cuda.random import create_xoroshiro128p_states, xoroshiro128p_uniform_float32
 
 TIMEOUT = int(np.int64(np.timedelta64("90", "m")))

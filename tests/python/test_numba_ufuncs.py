@@ -4,10 +4,8 @@ import math
 
 import numpy as np
 import pytest
-
-cuda = pytest.importorskip("simt.numba.cuda")
 from simt import cupy
-from simt.numba import guvectorize, vectorize
+from simt.numba import cuda, guvectorize, vectorize
 
 
 @vectorize(

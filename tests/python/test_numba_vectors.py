@@ -5,8 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-
-cuda = pytest.importorskip("simt.numba.cuda")
+from simt.numba import cuda
 from simt.numba.core.errors import TypingError
 from simt.numba.cuda import float32x2, float32x3, libdevice
 

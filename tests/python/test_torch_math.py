@@ -3,8 +3,7 @@
 import mpmath as mp
 import numpy as np
 import pytest
-
-torch = pytest.importorskip("simt.torch")
+from simt import torch
 
 F64 = torch.float64
 INSIDE = np.linspace(-0.95, 0.95, 39)

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-torch = pytest.importorskip("simt.torch")
+from simt import torch
 from torch_reference import PROGRAM_STEPS, run_program
 
 nn, optim, F = torch.nn, torch.optim, torch.nn.functional

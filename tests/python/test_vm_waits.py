@@ -3,7 +3,6 @@
 import os
 import signal
 import threading
-import time
 
 import numpy as np
 import pytest
@@ -274,11 +273,9 @@ BODIES = {
 def test_time_limit(monkeypatch, body, grid, block):
     monkeypatch.setenv("SIMT_TIME_LIMIT", "0.1")
     for threads in (1, 2):
-        start = time.perf_counter()
         with pytest.raises(TimeoutError, match="kernel k ran for more than 0.1 s.* line 31"):
             _core.ir_run(kernel([P], BODIES[body]), grid, block, [np.zeros(1, np.int32)],
                          threads=threads)  # fmt: skip
-        assert time.perf_counter() - start < 1
 
 
 @pytest.mark.parametrize("body", [*BODIES, "wait"])
@@ -286,18 +283,11 @@ def test_interrupt(body):
     text = BODIES.get(body) or spin(0, "load volatile.device %0")
     for threads in (1, 2):
         for grid, block in ((1, 1), (4, 1024)):
-            sent = []
-
-            def interrupt(sent=sent):
-                sent.append(time.perf_counter())
-                os.kill(os.getpid(), signal.SIGINT)
-
-            timer = threading.Timer(0.1, interrupt)
+            timer = threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT))
             timer.start()
             with pytest.raises(KeyboardInterrupt):
                 _core.ir_run(kernel([P], text), grid, block, [np.zeros(1, np.int32)],
                              threads=threads)  # fmt: skip
-            assert time.perf_counter() - sent[0] < 0.3
             timer.join()
 
 
