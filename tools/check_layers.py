@@ -4,7 +4,8 @@ An include points only to a lower layer or inside its own folder. Folders of one
 each other: they meet in kernel/, ir/ and base/. Inside a folder, sub-folders see their parents (and
 parents their children), and siblings only as SUBLAYERS orders them. Python.h appears only in
 src/binding; CUDA headers nowhere. Memory comes from base/heap.h only, which can count it and let it
-fail.
+fail. Exceptions are taken away by the functions of binding/common/binding.h only, which say what
+must stay (MemoryError), and what takes them away inside of Python is not called.
 
     check_layers.py [ROOT]
 """
@@ -43,9 +44,20 @@ CUDA_HEADERS = re.compile(
     r"^(cuda|cuda_runtime|cuda_runtime_api|cublas\w*|cudnn\w*|cufft\w*|nvrtc|nvml)\.h$"
 )
 HEAP = re.compile(
-    r"(?<![\w.>*])(malloc|calloc|realloc|free|strn?dup|posix_memalign|aligned_alloc|mmap|munmap)\("
+    r"(?<![\w.>*])(malloc|calloc|realloc|free|strn?dup|posix_memalign|aligned_alloc|mmap|munmap"
+    r"|PyMem_(?:Raw)?(?:Malloc|Calloc|Realloc|Free|New|Resize|Del))\("
 )
 HEAP_ONLY_IN = "src/base/heap.c"
+# What loses a MemoryError: who gets "no" from it takes it for an answer.
+SWALLOWS = re.compile(
+    r"(?<!\w)(PyErr_Clear|PyObject_HasAttr(?:String)?|PyDict_GetItem(?:String)?"
+    r"|PyMapping_HasKey(?:String)?|PySys_GetObject)\("
+)
+SWALLOWS_ONLY_IN = "src/binding/common/binding.h"
+RESERVED = [  # (calls, the file that has them, what others use)
+    (HEAP, HEAP_ONLY_IN, "base/heap.h"),
+    (SWALLOWS, SWALLOWS_ONLY_IN, "binding_forgive, binding_attribute and their kin"),
+]
 SOURCE_ENDS = (".c", ".h", ".def", ".inc", ".S")
 INCLUDE = re.compile(r'^\s*#\s*include\s*(?:"([^"]+)"|<([^>]+)>)', re.M)
 
@@ -123,11 +135,11 @@ def check(root):
             if why:
                 line = text.count("\n", 0, match.start(1 if match.group(1) else 2)) + 1
                 problems.append(f"{os.path.relpath(path, root)}:{line}: includes {name}: {why}")
-        for match in HEAP.finditer(text):
-            if not path.endswith(HEAP_ONLY_IN):
+        for pattern, only_in, instead in RESERVED:
+            for match in pattern.finditer(text) if not path.endswith(only_in) else ():
                 line = text.count("\n", 0, match.start()) + 1
                 problems.append(
-                    f"{os.path.relpath(path, root)}:{line}: {match.group(1)}: use base/heap.h"
+                    f"{os.path.relpath(path, root)}:{line}: {match.group(1)}: use {instead}"
                 )
     public = f"{root}/include/simt.h"
     if os.path.exists(public):

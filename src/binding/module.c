@@ -24,9 +24,9 @@ PyMODINIT_FUNC PyInit__core(void) {
     if (made) return Py_NewRef(made);
     PyObject *module = PyModule_Create(&module_def);
     if (!module) return NULL;
-    binding_install_hooks();
-    if (binding_add_array_types(module) && binding_add_functions(module) &&
-        binding_add_random(module) && binding_add_exchange(module) && binding_add_torch(module) &&
+    if (binding_install_hooks() && binding_add_array_types(module) &&
+        binding_add_functions(module) && binding_add_random(module) &&
+        binding_add_exchange(module) && binding_add_torch(module) &&
         binding_add_device_array(module) && binding_add_kernels(module) &&
         binding_add_test_hooks(module)) {
         made = Py_NewRef(module);

@@ -42,6 +42,9 @@ HEADERS = {
         ("src/device/cuda/a.c", "#include <cuda.h>", "no CUDA header"),
         ("src/ir/a.c", '#include "base/nothing.h"', "no such file"),
         ("src/ir/a.c", "void *p = malloc(8);", "use base/heap.h"),
+        ("src/array/a.c", "PyErr_Clear();", "use binding_forgive"),
+        ("src/array/a.c", "int has = PyObject_HasAttrString(o, n);", "use binding_forgive"),
+        ("src/array/a.c", "void *p = PyMem_Malloc(8);", "use base/heap.h"),
         ("src/new/a.c", '#include "base/arena.h"', "not in the layer table"),
     ],
 )

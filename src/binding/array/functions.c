@@ -430,7 +430,7 @@ static bool to_arrays(PyObject *o, array ***out, Py_ssize_t *n) {
     PyObject *list = binding_tuple(o);
     if (!list) return false;
     Py_ssize_t count = PyTuple_GET_SIZE(list);
-    *out = PyMem_Calloc((size_t)count + 1, sizeof **out);
+    *out = binding_alloc((size_t)count + 1, sizeof **out);
     bool ok = *out != NULL;
     for (Py_ssize_t i = 0; ok && i < count; i++) {
         array *a = binding_get_ndarray(PyTuple_GET_ITEM(list, i));
@@ -507,7 +507,7 @@ static PyObject *join(bool stack, PyObject **values) {
     ok = ok && binding_ok(stack ? array_stack(arrays, (int)n, (int)axis, FACE_NUMPY, &made)
                                 : array_concatenate(arrays, (int)n, (int)axis, FACE_NUMPY, &made));
     for (Py_ssize_t i = 0; i < n; i++) array_unref(arrays[i]);
-    PyMem_Free(arrays);
+    heap_free(arrays);
     return ok ? binding_cast_into(made, out, casting) : NULL;
 }
 

@@ -383,7 +383,8 @@ static bool bounds_nothing(PyObject *o, dtype dt, bool low) {
     operand value;
     if (!o || o == Py_None) return true;
     if (!PyLong_CheckExact(o) || !dtype_is_integer(dt)) return false;
-    if (binding_to_operand(o, FACE_NUMPY, &value) <= 0) return PyErr_Clear(), false;
+    if (binding_to_operand(o, FACE_NUMPY, &value) <= 0)
+        return binding_do_without(), false; /* clipping says so again */
     bool below = value.s.kind == 'I' && value.s.i < 0;
     return !binding_integer_fits(value.s, dt) && below == low;
 }
@@ -441,10 +442,8 @@ METHOD(round) {
 /* Positions along an axis of n elements: integers, by mode raise as they are, by wrap and clip inside. */
 static bool take_index(PyObject *o, PyObject *mode, int64_t n, array **out) {
     array *given, *whole = NULL;
-    const char *text =
-        mode && mode != Py_None && PyUnicode_Check(mode) ? PyUnicode_AsUTF8(mode) : NULL;
-    bool wraps = text && strcmp(text, "wrap") == 0, clips = text && strcmp(text, "clip") == 0;
-    if (mode && mode != Py_None && !wraps && !clips && (!text || strcmp(text, "raise") != 0)) {
+    bool wraps = binding_is_text(mode, "wrap"), clips = binding_is_text(mode, "clip");
+    if (mode && mode != Py_None && !wraps && !clips && !binding_is_text(mode, "raise")) {
         PyErr_Format(PyExc_ValueError,
                      "clipmode must be one of 'clip', 'raise', or 'wrap' (got %R)", mode);
         return false;

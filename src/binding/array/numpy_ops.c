@@ -12,16 +12,13 @@ array *binding_get_ndarray(PyObject *o) {
 
 bool binding_to_casting(PyObject *o, char *out) {
     static const char *const names[] = {"no", "equiv", "safe", "same_kind", "unsafe"};
-    const char *text = o && PyUnicode_Check(o) ? PyUnicode_AsUTF8(o) : NULL;
     *out = 'k';
     if (!o) return true;
-    for (int i = 0; text && i < 5; i++)
-        if (strcmp(text, names[i]) == 0) return *out = "nesku"[i], true;
-    if (!PyErr_Occurred())
-        PyErr_Format(PyExc_ValueError,
-                     "casting must be one of 'no', 'equiv', 'safe', 'same_kind', or 'unsafe' "
-                     "(got %R)",
-                     o);
+    for (int i = 0; i < 5; i++)
+        if (binding_is_text(o, names[i])) return *out = "nesku"[i], true;
+    PyErr_Format(PyExc_ValueError,
+                 "casting must be one of 'no', 'equiv', 'safe', 'same_kind', or 'unsafe' (got %R)",
+                 o);
     return false;
 }
 

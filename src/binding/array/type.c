@@ -528,7 +528,7 @@ static PyObject *getattro(PyObject *self, PyObject *name) {
     if (found || !PyErr_ExceptionMatches(PyExc_AttributeError)) return found;
     const char *text = PyUnicode_AsUTF8(name);
     if (!text || text[0] == '_') return NULL;
-    PyErr_Clear();
+    binding_forgive_if(PyExc_AttributeError);
     PyObject *error = call_python("missing", self, name);
     if (error) PyErr_SetObject((PyObject *)Py_TYPE(error), error);
     Py_XDECREF(error);

@@ -13,6 +13,7 @@
 
 #include "array/array.h"
 #include "array/section.h"
+#include "base/heap.h"
 
 #if PY_VERSION_HEX < 0x030D0000 /* the public name is of Python 3.13 */
 #define Py_HashPointer _Py_HashPointer
@@ -73,7 +74,7 @@ void binding_raise_axis(int64_t axis, int ndim, graph_face face);
 /* Installs the hooks and makes array's context. Called once when the module is made; the runtime
  * itself starts at the first array (binding_start, which every creation calls). */
 bool binding_start(void);
-void binding_install_hooks(void);
+bool binding_install_hooks(void);
 /* For array_from_foreign: drops a Python reference (owner) wherever it is called from. */
 void binding_release_object(void *owner);
 bool binding_lenient(void); /* SIMT_LENIENT=1 */
@@ -87,12 +88,45 @@ bool binding_may_replace(const char *what); /* false: RuntimeError */
 int binding_truth(PyObject *o);       /* PyObject_IsTrue */
 double binding_double(PyObject *o);   /* PyFloat_AsDouble: -1 and perhaps an exception */
 PyObject *binding_tuple(PyObject *o); /* PySequence_Tuple: what is read may change a list */
+/* Memory, zeroed; NULL: a MemoryError is set. heap_free ends it. */
+static inline void *binding_alloc(size_t count, size_t size) {
+    void *memory = heap_zeroed(count, size);
+    if (!memory) PyErr_NoMemory();
+    return memory;
+}
+/* Whether o is that string. */
+static inline bool binding_is_text(PyObject *o, const char *text) {
+    return o && PyUnicode_Check(o) && PyUnicode_CompareWithASCIIString(o, text) == 0;
+}
+/* Attributes and entries of dicts that may be absent: 1 and a new reference, 0, or -1 (an exception; an
+ * attribute of another value than AttributeError is one). *out is NULL where it is not 1. */
+int binding_attribute(PyObject *o, const char *name, PyObject **out);
+int binding_sys(const char *name, PyObject **out);                  /* sys.NAME */
+int binding_item(PyObject *dict, const char *name, PyObject **out); /* dict: NULL is an empty one */
+
+/* ---- exceptions that are taken away: here alone, as tools/check_layers.py sees to ---- */
+
 /* Clears the exception that means "no" where something was only asked. One that says that memory ended or
- * that the program is to stop stays: the caller looks for it in the end. */
-static inline void binding_forgive(void) {
-    if (PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_Exception) &&
-        !PyErr_ExceptionMatches(PyExc_MemoryError))
-        PyErr_Clear();
+ * that the program is to stop stays. False: one stayed, and the caller fails with it. */
+static inline bool binding_forgive(void) {
+    if (!PyErr_Occurred()) return true;
+    if (!PyErr_ExceptionMatches(PyExc_Exception) || PyErr_ExceptionMatches(PyExc_MemoryError))
+        return false;
+    PyErr_Clear();
+    return true;
+}
+/* Clears one of that class, and says whether it was one. */
+static inline bool binding_forgive_if(PyObject *type) {
+    if (!PyErr_Occurred() || !PyErr_ExceptionMatches(type)) return false;
+    PyErr_Clear();
+    return true;
+}
+/* Clears any: for what does without (a line of source in a message, something to be remembered). Ctrl-C is
+ * heard again later. */
+static inline void binding_do_without(void) {
+    if (!PyErr_Occurred()) return;
+    if (PyErr_ExceptionMatches(PyExc_KeyboardInterrupt)) PyErr_SetInterrupt();
+    PyErr_Clear();
 }
 
 /* ---- dtypes.c ---- */
@@ -233,6 +267,7 @@ PyObject *binding_to_dlpack(array *a, bool readonly, PyObject *max_version, PyOb
 bool binding_from_dlpack(PyObject *o, array **out);
 /* An object with the buffer protocol that shares a's memory (evaluated, exposed). */
 PyObject *binding_export_buffer(array *a, bool writable);
+PyObject *binding_numpy_view(array *a, bool writable); /* a numpy.ndarray on its memory */
 
 /* ---- array/random.c ---- */
 

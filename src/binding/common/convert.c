@@ -13,7 +13,7 @@ static bool from_python_int(PyObject *o, scalar *out) {
     if (overflow > 0) {
         unsigned long long wide = PyLong_AsUnsignedLongLong(o);
         if (!PyErr_Occurred()) return *out = (scalar){.kind = 'U', .u = wide}, true;
-        PyErr_Clear();
+        binding_forgive_if(PyExc_OverflowError);
     }
     PyErr_SetString(PyExc_OverflowError, "Python int too large to convert to C long");
     return false;
@@ -26,10 +26,7 @@ static bool is_numpy(PyObject *o) { return strncmp(Py_TYPE(o)->tp_name, "numpy."
 static int from_numpy_scalar(PyObject *o, graph_face face, dtype *dt, scalar *out) {
     binding_buffer b;
     if (!PyObject_CheckBuffer(o)) return 0;
-    if (!binding_get_buffer(o, false, &b)) {
-        PyErr_Clear();
-        return 0;
-    }
+    if (!binding_get_buffer(o, false, &b)) return binding_forgive() ? 0 : -1;
     const Py_buffer *v = &b.view;
     bool one = b.usable && v->len == v->itemsize &&
                (v->ndim == 0 || (face == FACE_NUMPY && !binding_is_numpy_scalar(o)));

@@ -80,7 +80,7 @@ static bool convert(PyObject *o, dtype *out) {
         *out = (dtype)value;
         return true;
     }
-    PyErr_Clear();
+    if (!binding_forgive()) return false;
     if (PyType_Check(o)) return from_type((PyTypeObject *)o, out);
     return not_understood(o);
 }

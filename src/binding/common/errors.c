@@ -58,6 +58,26 @@ PyObject *binding_raise_text(PyObject *type, const char *text, const char *place
     return NULL;
 }
 
+int binding_attribute(PyObject *o, const char *name, PyObject **out) {
+    *out = PyObject_GetAttrString(o, name);
+    return *out ? 1 : binding_forgive_if(PyExc_AttributeError) ? 0 : -1;
+}
+
+int binding_sys(const char *name, PyObject **out) {
+    PyObject *sys = PyImport_ImportModule("sys");
+    *out = NULL;
+    int found = sys ? binding_attribute(sys, name, out) : -1;
+    Py_XDECREF(sys);
+    return found;
+}
+
+int binding_item(PyObject *dict, const char *name, PyObject **out) {
+    PyObject *key = dict ? PyUnicode_FromString(name) : NULL;
+    *out = key ? Py_XNewRef(PyDict_GetItemWithError(dict, key)) : NULL;
+    Py_XDECREF(key);
+    return *out ? 1 : PyErr_Occurred() ? -1 : 0;
+}
+
 void binding_raise_axis(int64_t axis, int ndim, graph_face face) {
     if (face == FACE_TORCH) {
         int low = ndim ? -ndim : -1, high = ndim ? ndim - 1 : 0;

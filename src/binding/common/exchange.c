@@ -107,8 +107,8 @@ static void versioned_capsule_gone(PyObject *capsule) {
 
 static PyObject *export_array(array *a, bool versioned, uint64_t flags) {
     if (!binding_ok(array_expose(a))) return NULL;
-    exported *e = heap_zeroed(1, sizeof *e);
-    if (!e) return PyErr_NoMemory();
+    exported *e = binding_alloc(1, sizeof *e);
+    if (!e) return NULL;
     e->a = array_ref(a);
     for (int d = 0; d < a->ndim; d++) {
         e->shape[d] = a->shape[d];
@@ -286,10 +286,7 @@ static PyObject *ask_capsule(PyObject *o) {
     if (!method) return NULL;
     PyObject *empty = PyTuple_New(0), *kwargs = Py_BuildValue("{s(ii)}", "max_version", 1, 0);
     PyObject *capsule = empty && kwargs ? PyObject_Call(method, empty, kwargs) : NULL;
-    if (!capsule && PyErr_ExceptionMatches(PyExc_TypeError)) {
-        PyErr_Clear();
-        capsule = PyObject_CallNoArgs(method);
-    }
+    if (!capsule && binding_forgive_if(PyExc_TypeError)) capsule = PyObject_CallNoArgs(method);
     Py_XDECREF(empty);
     Py_XDECREF(kwargs);
     Py_DECREF(method);
@@ -374,6 +371,21 @@ PyObject *binding_export_buffer(array *a, bool writable) {
         e->strides[d] = (Py_ssize_t)a->strides[d];
     }
     return (PyObject *)e;
+}
+
+PyObject *binding_numpy_view(array *a, bool writable) {
+    PyObject *buffer = IN_SECTION(binding_export_buffer(a, writable)), *view = NULL, *given = NULL;
+    PyObject *numpy = buffer ? PyImport_ImportModule("numpy") : NULL;
+    PyObject *dt = numpy ? binding_numpy_dtype(a->dt) : NULL;
+    if (dt) view = PyObject_CallMethod(numpy, "asarray", "O", buffer);
+    if (view) given = PyObject_GetAttrString(view, "dtype");
+    if (given && given != dt) PyErr_NoMemory(); /* without memory NumPy takes it for any object */
+    if (!given || given != dt) Py_CLEAR(view);
+    Py_XDECREF(given);
+    Py_XDECREF(dt);
+    Py_XDECREF(numpy);
+    Py_XDECREF(buffer);
+    return view;
 }
 
 /* ---- functions ---- */

@@ -122,9 +122,10 @@ bool binding_get_buffer(PyObject *o, bool writable, binding_buffer *b) {
 }
 
 bool binding_is_numpy_scalar(PyObject *o) {
-    const char *name = Py_TYPE(o)->tp_name;
-    return strncmp(name, "numpy.", 6) == 0 && strcmp(name, "numpy.ndarray") != 0 &&
-           !PyObject_HasAttrString(o, "__array_finalize__");
+    if (strncmp(Py_TYPE(o)->tp_name, "numpy.", 6) != 0) return false;
+    const PyTypeObject *type = Py_TYPE(o); /* and no array's, nor made from it */
+    while (type && strcmp(type->tp_name, "numpy.ndarray") != 0) type = type->tp_base;
+    return !type;
 }
 
 /* Whether elements of the buffer are of a type that arrays have. Dates give their bytes as a buffer. */
@@ -155,11 +156,8 @@ static int share_buffer(PyObject *o, array **out) {
     binding_buffer b;
     dtype dt;
     if (!binding_get_buffer(o, true, &b)) {
-        PyErr_Clear();
-        if (!binding_get_buffer(o, false, &b)) {
-            PyErr_Clear();
-            return 0;
-        }
+        if (!binding_forgive()) return -1;
+        if (!binding_get_buffer(o, false, &b)) return binding_forgive() ? 0 : -1;
     }
     Py_buffer *kept = NULL;
     int done = buffer_type(o, &b, &dt) &&
@@ -198,10 +196,7 @@ static bool copy_described(dtype dt, const int64_t *shape, const int64_t *stride
 static int copy_buffer(PyObject *o, bool has_dtype, dtype want, array **out) {
     binding_buffer b;
     dtype dt;
-    if (!binding_get_buffer(o, false, &b)) {
-        PyErr_Clear();
-        return 0;
-    }
+    if (!binding_get_buffer(o, false, &b)) return binding_forgive() ? 0 : -1;
     int done = 0;
     if (buffer_type(o, &b, &dt))
         done = copy_described(dt, b.shape, b.strides, b.view.ndim, b.view.buf, has_dtype, want, out)
@@ -288,12 +283,9 @@ bool binding_interface_parse(PyObject *dict, binding_interface *i) {
 int binding_interface_get(PyObject *o, const char *name, PyObject **dict) {
     if (PyType_Check(o)) return 0; /* the attribute of a class describes its instances */
     if (!binding_enter()) return -1;
-    *dict = PyObject_GetAttrString(o, name);
+    int found = binding_attribute(o, name, dict);
     binding_leave();
-    if (*dict) return 1;
-    if (!PyErr_ExceptionMatches(PyExc_AttributeError)) return -1;
-    PyErr_Clear();
-    return 0;
+    return found;
 }
 
 static bool host_itemsize(binding_interface *i, PyObject *typestr) {
@@ -364,7 +356,10 @@ int binding_share_memory(PyObject *o, array **out) {
 }
 
 static int copy_dlpack(PyObject *o, bool has_dtype, dtype want, array **out) {
-    if (PyType_Check(o) || !PyObject_HasAttrString(o, "__dlpack__")) return 0;
+    PyObject *method;
+    int has = PyType_Check(o) ? 0 : binding_attribute(o, "__dlpack__", &method);
+    if (has <= 0) return has;
+    Py_DECREF(method);
     array *shared, *made;
     if (!binding_from_dlpack(o, &shared)) return -1;
     bool ok = binding_ok(array_copy(shared, &made)) && binding_ok(array_evaluate(made));

@@ -120,10 +120,7 @@ static char package_folder[1024];
 static bool is_ours(PyCodeObject *code) {
     Py_ssize_t length;
     const char *name = PyUnicode_AsUTF8AndSize(code->co_filename, &length);
-    if (!name) {
-        PyErr_Clear();
-        return false;
-    }
+    if (!name) return binding_do_without(), false;
     size_t n = strlen(package_folder);
     return n && strncmp(name, package_folder, n) == 0;
 }
@@ -161,7 +158,7 @@ static void position(char *file, size_t size, int *line) {
             const char *name = PyUnicode_AsUTF8(code->co_filename);
             snprintf(file, size, "%s", name ? name : "");
             *line = line_of(frame, code);
-            PyErr_Clear();
+            binding_do_without();
             Py_DECREF(code);
             Py_DECREF(frame);
             return;
@@ -178,10 +175,7 @@ static void position(char *file, size_t size, int *line) {
 /* The library inside the package scipy_openblas32, found without importing it. */
 static bool find_in_folder(PyObject *folder, char *to, size_t size) {
     const char *text = PyUnicode_Check(folder) ? PyUnicode_AsUTF8(folder) : NULL;
-    if (!text) {
-        PyErr_Clear();
-        return false;
-    }
+    if (!text) return binding_do_without(), false;
     static const char *const endings[] = {"so", "dylib"};
     for (int i = 0; i < 2; i++) {
         snprintf(to, size, "%s/scipy_openblas32/lib/libscipy_openblas.%s", text[0] ? text : ".",
@@ -197,12 +191,14 @@ static const char *blas_path(void) {
     if (asked && *asked) return asked;
     if (path[0]) return path;
     PyGILState_STATE state = PyGILState_Ensure();
-    PyObject *folders = PySys_GetObject("path"); /* borrowed */
+    PyObject *folders;
+    if (binding_sys("path", &folders) < 0) binding_do_without();
     Py_ssize_t n = folders && PyList_Check(folders) ? PyList_GET_SIZE(folders) : 0;
     bool found = false;
     for (Py_ssize_t i = 0; i < n && !found; i++)
         found = find_in_folder(PyList_GET_ITEM(folders, i), path, sizeof path);
     if (!found) path[0] = '\0';
+    Py_XDECREF(folders);
     PyGILState_Release(state);
     return found ? path : NULL;
 }
@@ -232,7 +228,7 @@ static void install_fork_hooks(void) {
     if (hook && before && after && none)
         names = Py_BuildValue("{sOsO}", "before", before, "after_in_parent", after);
     if (names) done = PyObject_Call(hook, none, names);
-    PyErr_Clear(); /* where there is no fork, nothing is needed */
+    binding_forgive_if(PyExc_AttributeError); /* where there is no fork, nothing is needed */
     PyObject *const all[] = {os, hook, before, after, none, names, done};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) Py_XDECREF(all[i]);
 }
@@ -248,7 +244,7 @@ static void find_package_folder(void) {
     if (slash) slash[1] = '\0';
     Py_XDECREF(file);
     Py_XDECREF(module);
-    PyErr_Clear();
+    binding_forgive();
 }
 
 /* A stack that grows where no address space is left ends the process, so the main thread's has from the
@@ -269,7 +265,7 @@ static void grow_stack(void) {
 #endif
 }
 
-void binding_install_hooks(void) {
+bool binding_install_hooks(void) {
     grow_stack();
     find_package_folder();
     array_set_gil_hooks(gil_drop, gil_take);
@@ -279,6 +275,7 @@ void binding_install_hooks(void) {
     array_watch_forks();
     device_set_interrupt_check(interrupt_check);
     install_fork_hooks();
+    return !PyErr_Occurred();
 }
 
 bool binding_start(void) {

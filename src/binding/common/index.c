@@ -84,6 +84,14 @@ static bool is_numpy_bool(PyObject *o) {
     return strcmp(name, "numpy.bool") == 0 || strcmp(name, "numpy.bool_") == 0;
 }
 
+/* What has an __index__ and is no array; tri-state. */
+static int is_integer(PyObject *o) {
+    PyObject *interface;
+    int array = PyIndex_Check(o) ? binding_attribute(o, "__array_interface__", &interface) : 1;
+    if (PyIndex_Check(o)) Py_XDECREF(interface);
+    return array < 0 ? -1 : !array;
+}
+
 static bool add_part(parts *p, PyObject *o) {
     if (p->n == MAX_PARTS) {
         PyErr_SetString(PyExc_IndexError, "too many indices for array");
@@ -92,6 +100,7 @@ static bool add_part(parts *p, PyObject *o) {
     part *to = &p->list[p->n];
     *to = (part){0};
     bool ok = true;
+    int integer;
     if (PyLong_CheckExact(o)) {
         to->kind = PART_INTEGER;
         ok = binding_to_int64(o, &to->value);
@@ -109,18 +118,15 @@ static bool add_part(parts *p, PyObject *o) {
         ok = truth >= 0;
     } else if (binding_is_array(o)) {
         ok = add_array(p, array_ref(((pyarray *)o)->a), to);
-    } else if (PyIndex_Check(o) && !PyObject_HasAttrString(o, "__array_interface__")) {
+    } else if ((integer = is_integer(o)) != 0) {
         to->kind = PART_INTEGER;
-        ok = binding_to_int64(o, &to->value);
+        ok = integer > 0 && binding_to_int64(o, &to->value);
     } else if (PyUnicode_Check(o) || PyBytes_Check(o) || PyFloat_Check(o) || PyDict_Check(o)) {
         ok = bad_index(o, p->face);
     } else {
         array *a;
         ok = binding_to_array(o, false, DT_I64, p->face, DT_F32, &a);
-        if (!ok && PyErr_ExceptionMatches(PyExc_TypeError)) {
-            PyErr_Clear();
-            bad_index(o, p->face);
-        }
+        if (!ok && binding_forgive_if(PyExc_TypeError)) bad_index(o, p->face);
         ok = ok && add_array(p, a, to);
     }
     if (ok) p->n++;

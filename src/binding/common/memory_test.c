@@ -5,12 +5,36 @@
 #include <dlfcn.h>
 #include <execinfo.h>
 #include <stdatomic.h>
+#include <string.h>
 
 /* ---- Python's allocators: those that our C code asks for, in the thread that wants failures ---- */
 
 static PyMemAllocatorEx plain[3]; /* what ours ask, by domain */
 static atomic_ullong asked, first_denied = 1, last_denied = 0;
 static _Thread_local bool counted;
+
+/* NumPy's getters of __array_interface__ (2.x) end the process where a part of the dict cannot be made:
+ * where they begin, of arrays and of scalars. */
+static uintptr_t numpys[2];
+
+static void find_numpys(void) {
+    static const char *const classes[] = {"ndarray", "generic"};
+    PyObject *numpy = PyImport_ImportModule("numpy");
+    for (int i = 0; numpy && i < 2; i++) {
+        PyObject *type = PyObject_GetAttrString(numpy, classes[i]);
+        const PyGetSetDef *row = type ? ((PyTypeObject *)type)->tp_getset : NULL;
+        for (; row && row->name; row++)
+            if (strcmp(row->name, "__array_interface__") == 0) numpys[i] = (uintptr_t)row->get;
+        Py_XDECREF(type);
+    }
+    Py_XDECREF(numpy);
+    binding_do_without();
+}
+
+static bool is_numpys(uintptr_t address) {
+    enum { LENGTH = 1024 }; /* of such a function, about */
+    return address - numpys[0] < LENGTH || address - numpys[1] < LENGTH;
+}
 
 /* Whether our C code asks Python for it: the interpreter's own allocations, for frames and
    arguments, are its own matter, and some of its paths lose a reference where they fail (3.11). */
@@ -25,6 +49,7 @@ __attribute__((noinline)) static bool ours_asks(void) {
     }
     int count = backtrace(addresses, DEPTH);
     for (int i = 3; i < count; i++) { /* behind this one, denies and our_malloc */
+        if (is_numpys((uintptr_t)addresses[i])) return false;
         if (!dladdr((char *)addresses[i] - 1, &about)) continue;
         if (about.dli_fbase == base) return true;
         if (about.dli_saddr == interpreter) return false;
@@ -61,6 +86,7 @@ static void our_free(void *context, void *memory) {
 
 static void install(void) {
     static bool done;
+    if (!done) find_numpys();
     for (int domain = 0; domain < 3 && !done; domain++) {
         PyMem_GetAllocator((PyMemAllocatorDomain)domain, &plain[domain]);
         PyMemAllocatorEx ours = {&plain[domain], our_malloc, our_calloc, our_realloc, our_free};

@@ -21,11 +21,16 @@ typedef struct discovery {
     dtype dt;
 } discovery;
 
-static bool is_sequence(PyObject *o) {
-    if (PyList_CheckExact(o) || PyTuple_CheckExact(o)) return true;
-    return PySequence_Check(o) && !PyUnicode_Check(o) && !PyBytes_Check(o) &&
-           !PyObject_CheckBuffer(o) && !binding_is_array(o) && !PyDict_Check(o) &&
-           !PyObject_HasAttrString(o, "__array_interface__");
+/* Tri-state. */
+static int is_sequence(PyObject *o) {
+    if (PyList_CheckExact(o) || PyTuple_CheckExact(o)) return 1;
+    if (!PySequence_Check(o) || PyUnicode_Check(o) || PyBytes_Check(o) || PyObject_CheckBuffer(o) ||
+        binding_is_array(o) || PyDict_Check(o))
+        return 0;
+    PyObject *interface;
+    int array = binding_attribute(o, "__array_interface__", &interface);
+    Py_XDECREF(interface);
+    return array < 0 ? -1 : !array;
 }
 
 static bool ragged(const discovery *d, int depth, int64_t got) {
@@ -129,7 +134,8 @@ static bool is_known_number(const discovery *d, PyObject *o, int depth) {
 }
 
 static bool discover(discovery *d, PyObject *o, int depth) {
-    if (!is_sequence(o)) return discover_leaf(d, o, depth);
+    int nested = is_sequence(o);
+    if (nested <= 0) return nested == 0 && discover_leaf(d, o, depth);
     if (!binding_enter()) return false;
     PyObject *list = PySequence_Fast(o, "not a sequence");
     Py_ssize_t n = list ? PySequence_Fast_GET_SIZE(list) : 0;
@@ -237,7 +243,8 @@ static bool fill_array(filling *f, PyObject *o) {
 
 static bool fill(filling *f, PyObject *o, int depth) {
     if (depth == f->d->ndim) return fill_leaf(f, o);
-    if (!is_sequence(o)) return fill_array(f, o);
+    int nested = is_sequence(o);
+    if (nested <= 0) return nested == 0 && fill_array(f, o);
     PyObject *list = PySequence_Fast(o, "not a sequence");
     if (!list) return false;
     bool ok = PySequence_Fast_GET_SIZE(list) == f->d->shape[depth] || changed();
@@ -258,7 +265,9 @@ bool binding_to_array(PyObject *o, bool has_dtype, dtype dt, graph_face face, dt
         array_unref(a);
         return ok;
     }
-    if (!is_sequence(o)) {
+    int nested = is_sequence(o);
+    if (nested < 0) return false;
+    if (!nested) {
         int done = binding_copy_memory(o, has_dtype, dt, out);
         if (done) return done > 0;
     }

@@ -37,8 +37,7 @@ void kernel_argument_text(const kernel_names *names, int argument, char *text, s
 static bool unsupported(const walk *w, PyObject *o, const char *more) {
     char text[200];
     kernel_argument_text(w->names, w->argument, text, sizeof text);
-    binding_forgive();
-    if (PyErr_Occurred()) return false;
+    if (!binding_forgive()) return false;
     PyErr_Format(PyExc_TypeError, "kernel %s: %s is a %s%s", w->names->kernel, text,
                  Py_TYPE(o)->tp_name, more);
     return false;
@@ -74,7 +73,7 @@ static bool add_int(walk *w, PyObject *o) {
     unsigned long long wide = overflow > 0 ? PyLong_AsUnsignedLongLong(o) : 0;
     if (overflow > 0 && !PyErr_Occurred()) return add_scalar(w, PY_S_U64, wide, 0);
     char text[200];
-    PyErr_Clear();
+    binding_forgive_if(PyExc_OverflowError);
     kernel_argument_text(w->names, w->argument, text, sizeof text);
     PyErr_Format(PyExc_OverflowError, "kernel %s: %s = %R fits neither int64 nor uint64",
                  w->names->kernel, text, o);
@@ -211,18 +210,18 @@ static bool add_face(walk *w, PyObject *o) {
 }
 
 static bool unsupported_elements(walk *w, PyObject *o) {
-    binding_forgive();
-    if (PyErr_Occurred()) return false;
-    PyObject *dt = PyObject_GetAttrString(o, "dtype");
+    PyObject *dt;
+    if (!binding_forgive() || binding_attribute(o, "dtype", &dt) < 0) return false;
     PyObject *text =
         dt ? PyUnicode_FromFormat(" of dtype %S: kernels take arrays of numbers, bools, "
                                   "strings and records of them, in the machine's byte order",
                                   dt)
            : NULL;
-    bool ok = unsupported(w, o, text ? PyUnicode_AsUTF8(text) : ", which kernels do not take");
+    const char *more = text ? PyUnicode_AsUTF8(text) : ", which kernels do not take";
+    if (more) unsupported(w, o, more);
     Py_XDECREF(dt);
     Py_XDECREF(text);
-    return ok;
+    return false;
 }
 
 /* Whether a numpy.void's memory may be written: its buffer says that it may not, whatever it is. */
@@ -230,7 +229,7 @@ static bool is_writable(PyObject *o) {
     PyObject *flags = PyObject_GetAttrString(o, "flags");
     PyObject *flag = flags ? PyObject_GetAttrString(flags, "writeable") : NULL;
     bool can = flag == Py_True;
-    PyErr_Clear();
+    binding_forgive();
     Py_XDECREF(flags);
     Py_XDECREF(flag);
     return can;
@@ -248,7 +247,8 @@ static bool add_host(walk *w, PyObject *o) {
     launch_array *a = NULL;
     if (known && view->ndim <= PY_MAX_NDIM) {
         bool readonly = view->readonly && !(record && view->ndim == 0 && is_writable(o));
-        a = add_array(w, type, record, readonly, b.shape, b.strides, view->ndim, view->buf);
+        if (!PyErr_Occurred())
+            a = add_array(w, type, record, readonly, b.shape, b.strides, view->ndim, view->buf);
     } else if (known) {
         unsupported(w, o, " of more than 8 dimensions");
     } else if (!PyErr_Occurred()) {
@@ -278,8 +278,8 @@ static bool add_text(walk *w, const char *text) {
 
 /* The class's name and its fields' into the signature; *found: it is a named tuple's. */
 static bool add_names(walk *w, PyObject *o, bool *found) {
-    PyObject *fields = PyTuple_CheckExact(o) ? NULL : PyObject_GetAttrString(o, "_fields");
-    PyErr_Clear();
+    PyObject *fields = NULL;
+    if (!PyTuple_CheckExact(o) && binding_attribute(o, "_fields", &fields) < 0) return false;
     *found = fields && PyTuple_Check(fields) && PyTuple_GET_SIZE(fields) == PyTuple_GET_SIZE(o);
     const char *dot = strrchr(Py_TYPE(o)->tp_name, '.');
     bool ok = !*found || add_text(w, dot ? dot + 1 : Py_TYPE(o)->tp_name);
@@ -315,24 +315,22 @@ static bool add_mark(walk *w, uint8_t mark) {
     return true;
 }
 
-/* Host arrays that the device sees too: used where they lie. */
-static bool is_mapped(PyObject *o) {
-    return strcmp(Py_TYPE(o)->tp_name, "numpy.ndarray") != 0 &&
-           PyObject_HasAttrString(o, "__cuda_array_interface__");
-}
-
-static bool add_shared(walk *w, PyObject *o) {
+/* Host arrays that the device sees too are used where they lie. */
+static bool add_buffer(walk *w, PyObject *o) {
     device_array *d;
+    PyObject *mapped = NULL;
+    if (strcmp(Py_TYPE(o)->tp_name, "numpy.ndarray") != 0 &&
+        binding_attribute(o, "__cuda_array_interface__", &mapped) < 0)
+        return false;
+    if (!mapped) return add_host(w, o);
+    Py_DECREF(mapped);
     return kernel_device_share(o, &d) > 0 && add_device(w, d, true);
 }
 
 static bool add_other(walk *w, PyObject *o) {
     device_array *d;
-    const char *type = Py_TYPE(o)->tp_name;
-    if (strncmp(type, "numpy.", 6) == 0 && strcmp(type, "numpy.ndarray") != 0 &&
-        !PyObject_HasAttrString(o, "__array_finalize__"))
-        return add_numpy_scalar(w, o);
-    if (PyObject_CheckBuffer(o)) return is_mapped(o) ? add_shared(w, o) : add_host(w, o);
+    if (binding_is_numpy_scalar(o)) return add_numpy_scalar(w, o);
+    if (PyObject_CheckBuffer(o)) return add_buffer(w, o);
     if (PyLong_Check(o)) return add_int(w, o);
     if (PyFloat_Check(o)) return add_scalar(w, PY_S_F64, dev_bits_f64(PyFloat_AS_DOUBLE(o)), 0);
     if (PyComplex_Check(o)) return add_complex(w, o);

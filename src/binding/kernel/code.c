@@ -25,7 +25,7 @@ void kernel_found_done(kernel_found *f) {
     Py_CLEAR(f->node);
     Py_CLEAR(f->owner);
     Py_CLEAR(f->class);
-    PyMem_Free(f->text.lines);
+    heap_free(f->text.lines);
     f->text.lines = NULL;
 }
 
@@ -46,7 +46,6 @@ static PyObject *warning_filters(void) {
     PyObject *filters = module ? PyObject_GetAttrString(module, "filters") : NULL;
     Py_XDECREF(name);
     Py_XDECREF(module);
-    PyErr_Clear();
     return filters;
 }
 
@@ -59,16 +58,15 @@ static int compile_text(const finder *f, const char *text, bool tree, PyObject *
     PyObject *filters = warning_filters();
     PyObject *ignore = Py_BuildValue("(sOOOi)", "ignore", Py_None, PyExc_Warning, Py_None, 0);
     bool quiet = filters && ignore && PyList_Check(filters) && !PyList_Insert(filters, 0, ignore);
-    PyErr_Clear();
-    *out = Py_CompileStringObject(text, f->code->co_filename, Py_file_input, &flags, -1);
+    *out = NULL;
+    if (binding_forgive())
+        *out = Py_CompileStringObject(text, f->code->co_filename, Py_file_input, &flags, -1);
     if (quiet && PyList_GET_SIZE(filters) && PyList_GET_ITEM(filters, 0) == ignore)
         PyList_SetSlice(filters, 0, 1, NULL);
     Py_XDECREF(filters);
     Py_XDECREF(ignore);
     if (*out) return 1;
-    if (!is_refusal()) return -1;
-    PyErr_Clear();
-    return 0;
+    return is_refusal() && binding_forgive() ? 0 : -1;
 }
 
 static bool is_ours(const finder *f, PyCodeObject *code, int line) {
@@ -107,7 +105,7 @@ static int compiles_to_code(const finder *f, const char *text, int line) {
     PyCodeObject *code = (PyCodeObject *)module;
     status = f->lambda ? has_lambda(f, code, line) : has_code(f, code, line);
     Py_DECREF(module);
-    return status;
+    return PyErr_Occurred() ? -1 : status;
 }
 
 /* ---- the text ---- */
@@ -116,8 +114,8 @@ static int compiles_to_code(const finder *f, const char *text, int line) {
 static bool split_lines(kernel_text *t) {
     int n = 1;
     for (const char *p = t->text; (p = memchr(p, '\n', (size_t)(t->text + t->bytes - p))); p++) n++;
-    t->lines = PyMem_New(const char *, n);
-    if (!t->lines) return PyErr_NoMemory(), false;
+    t->lines = binding_alloc((size_t)n, sizeof *t->lines);
+    if (!t->lines) return false;
     t->lines[0] = t->text;
     t->nlines = 1;
     for (const char *p = t->text; (p = memchr(p, '\n', (size_t)(t->text + t->bytes - p)));)
@@ -267,19 +265,20 @@ static PyObject *preamble(finder *f, bool nested) {
 
 /* ---- nodes ---- */
 
+/* -1: it has none, or an exception is set. */
 static long number_attribute(PyObject *o, const char *name) {
-    PyObject *value = PyObject_GetAttrString(o, name);
-    long number = value ? PyLong_AsLong(value) : -1;
-    PyErr_Clear();
+    PyObject *value;
+    long number = binding_attribute(o, name, &value) > 0 ? PyLong_AsLong(value) : -1;
+    binding_forgive();
     Py_XDECREF(value);
     return number;
 }
 
-/* The line where a node begins for Python: decorators count. */
+/* The line where a node begins for Python: decorators count. As number_attribute. */
 static long first_line(PyObject *node) {
     long line = number_attribute(node, "lineno");
-    PyObject *list = PyObject_GetAttrString(node, "decorator_list");
-    if (!list) PyErr_Clear();
+    PyObject *list = NULL;
+    if (!PyErr_Occurred()) binding_attribute(node, "decorator_list", &list);
     if (list && PyList_Check(list) && PyList_GET_SIZE(list))
         line = number_attribute(PyList_GET_ITEM(list, 0), "lineno");
     Py_XDECREF(list);
@@ -311,21 +310,22 @@ static bool collect_field(const finder *f, PyObject *value, long line, PyObject 
 
 /* Appends the functions that begin at `line`, in the order of the text. */
 static bool collect(const finder *f, PyObject *node, long line, PyObject *list) {
-    PyObject *fields =
-        PyObject_HasAttrString(node, "_fields") ? PyObject_GetAttrString(node, "_fields") : NULL;
+    PyObject *fields;
+    if (binding_attribute(node, "_fields", &fields) < 0) return false;
     if (!fields || !PyTuple_Check(fields)) { /* a string, a number, None */
         Py_XDECREF(fields);
         return true;
     }
-    long begin = first_line(node), end = number_attribute(node, "end_lineno");
-    bool done = true;
-    if (begin < 0 || end < 0 || (begin <= line && line <= end)) {
+    long begin = first_line(node),
+         end = PyErr_Occurred() ? -1 : number_attribute(node, "end_lineno");
+    bool done = !PyErr_Occurred();
+    if (!done) {
+    } else if (begin < 0 || end < 0 || (begin <= line && line <= end)) {
         if (begin == line && is_wanted(f, node)) done = PyList_Append(list, node) == 0;
         if (done && Py_EnterRecursiveCall(" while looking for a kernel's source")) done = false;
         for (Py_ssize_t i = 0; done && i < PyTuple_GET_SIZE(fields); i++) {
             PyObject *value = PyObject_GetAttr(node, PyTuple_GET_ITEM(fields, i));
-            if (value) done = collect_field(f, value, line, list);
-            if (!value) PyErr_Clear();
+            done = value ? collect_field(f, value, line, list) : binding_forgive();
             Py_XDECREF(value);
         }
         if (done) Py_LeaveRecursiveCall();
@@ -346,7 +346,7 @@ static int count_lines(PyObject *text) {
 /* Does this lambda, compiled by itself, do what ours does? */
 static int is_our_lambda(finder *f, PyObject *node, const kernel_text *t) {
     long line = number_attribute(node, "lineno"), last = number_attribute(node, "end_lineno");
-    if (line < 1 || last > t->nlines) return 0;
+    if (line < 1 || last > t->nlines || PyErr_Occurred()) return PyErr_Occurred() ? -1 : 0;
     const char *begin = t->lines[line - 1] + number_attribute(node, "col_offset");
     const char *end = t->lines[last - 1] + number_attribute(node, "end_col_offset");
     if (end < begin || end > t->text + t->bytes) return 0;
@@ -458,10 +458,7 @@ int kernel_code_find(PyObject *text, PyCodeObject *code, kernel_found *out) {
     finder f = {.code = code,
                 .lambda = PyUnicode_CompareWithASCIIString(code->co_name, "<lambda>") == 0};
     f.text = PyUnicode_AsUTF8AndSize(text, &bytes);
-    if (!f.text) { /* lone surrogates */
-        PyErr_Clear();
-        return 0;
-    }
+    if (!f.text) return binding_forgive() ? 0 : -1; /* lone surrogates */
     f.bytes = (size_t)bytes;
     if (code->co_firstlineno < 1) return 0;
     int status = 0;

@@ -22,14 +22,13 @@ static bool same_constant(PyObject *a, PyObject *b) {
         return true;
     }
     int same = PyObject_RichCompareBool(a, b, Py_EQ); /* int, str, bytes, frozenset */
-    if (same < 0) PyErr_Clear();
+    if (same < 0) binding_forgive();
     return same == 1;
 }
 
 /* Takes both (new references or NULL). */
 static bool same_object(PyObject *a, PyObject *b) {
     bool same = a && b && same_constant(a, b);
-    if (!a || !b) PyErr_Clear();
     Py_XDECREF(a);
     Py_XDECREF(b);
     return same;
@@ -78,7 +77,7 @@ static bool is_within(PyObject *part, PyObject *whole) {
 
 static bool has_names(PyObject *part, PyObject *whole) {
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(part); i++)
-        if (!PySequence_Contains(whole, PyTuple_GET_ITEM(part, i))) return false;
+        if (PySequence_Contains(whole, PyTuple_GET_ITEM(part, i)) != 1) return false;
     return true;
 }
 
@@ -91,7 +90,7 @@ bool kernel_code_rewritten(PyCodeObject *plain, PyCodeObject *changed) {
                 has_names(plain->co_names, changed->co_names) &&
                 is_within(plain->co_consts, changed->co_consts) &&
                 same_object(PyCode_GetFreevars(plain), PyCode_GetFreevars(changed));
-    PyErr_Clear();
+    binding_forgive();
     Py_XDECREF(plain_vars);
     Py_XDECREF(vars);
     return same;

@@ -162,7 +162,7 @@ static device_array *share_memory(const binding_interface *i, PyObject *owner) {
     return d;
 }
 
-/* Memory of a real GPU cannot be read here, and looking at it would end the process. */
+/* Memory of a real GPU cannot be read here, and looking at it would end the process. True: an exception. */
 static bool is_gpu_library(PyObject *o) {
     PyObject *module = PyObject_GetAttrString((PyObject *)Py_TYPE(o), "__module__");
     const char *name = module && PyUnicode_Check(module) ? PyUnicode_AsUTF8(module) : NULL;
@@ -173,7 +173,7 @@ static bool is_gpu_library(PyObject *o) {
         found |= strncmp(name, libraries[i], n) == 0 && (name[n] == '.' || !name[n]);
     }
     Py_XDECREF(module);
-    PyErr_Clear();
+    if (!binding_forgive()) return true;
     if (found)
         PyErr_Format(PyExc_TypeError,
                      "the memory of a real %s lies on a GPU, and simt cannot use it here",

@@ -116,8 +116,7 @@ static bool copy_host(device_array *d, PyObject *host, bool to_host) {
         PyBuffer_Release(&b.view);
         if (direct) return began;
     }
-    PyErr_Clear();
-    if (!binding_ok(order_begin(&store, 1, false))) return false;
+    if (!binding_forgive() || !binding_ok(order_begin(&store, 1, false))) return false;
     order_end(&store, 1, false); /* kernels that use it have ended */
     PyObject *mine = kernel_host_view(d);
     bool ok = mine && (to_host ? copy_to(host, mine) : copy_to(mine, host));
@@ -199,15 +198,7 @@ static PyObject *own_lists(PyObject *o, int depth) {
  * numpy.asarray. */
 static PyObject *as_host(PyObject *o) {
     if (kernel_is_device_array(o)) return kernel_host_view(self_of(o));
-    if (binding_is_array(o)) {
-        PyObject *buffer = IN_SECTION(binding_export_buffer(((pyarray *)o)->a, false));
-        if (!buffer) return NULL;
-        PyObject *numpy = PyImport_ImportModule("numpy");
-        PyObject *host = numpy ? PyObject_CallMethod(numpy, "asarray", "O", buffer) : NULL;
-        Py_XDECREF(numpy);
-        Py_DECREF(buffer);
-        return host;
-    }
+    if (binding_is_array(o)) return binding_numpy_view(((pyarray *)o)->a, false);
     if (!PyObject_CheckBuffer(o) && !binding_interface_check(o)) return NULL;
     PyObject *numpy = PyImport_ImportModule("numpy"), *given = numpy ? own_lists(o, 0) : NULL;
     PyObject *host = given ? PyObject_CallMethod(numpy, "asarray", "(O)", given) : NULL;
@@ -254,9 +245,9 @@ static PyObject *to_device(PyObject *module, PyObject *o) {
     Py_DECREF(host);
     return (PyObject *)d;
 unsupported:
-    binding_forgive();
-    if (PyErr_Occurred()) return Py_DECREF(host), NULL;
-    PyObject *dt = PyObject_GetAttrString(host, "dtype");
+    PyObject *dt;
+    if (!binding_forgive() || binding_attribute(host, "dtype", &dt) < 0)
+        return Py_DECREF(host), NULL;
     PyErr_Format(PyExc_TypeError,
                  "to_device: a %s of dtype %S cannot be copied to the device; its elements must be "
                  "numbers or bools in the machine's byte order, in at most %d dimensions",
@@ -422,8 +413,8 @@ static PyObject *getitem(PyObject *self, PyObject *const *args, Py_ssize_t n, Py
 static bool order_argument(PyObject *o, char *order) {
     *order = 'C';
     if (!o || o == Py_None) return true;
-    const char *text = PyUnicode_Check(o) ? PyUnicode_AsUTF8(o) : NULL;
-    if (text && (*text == 'C' || *text == 'F' || *text == 'A')) return *order = *text, true;
+    for (const char *known = "CFA"; *known; known++)
+        if (binding_is_text(o, (char[]){*known, 0})) return *order = *known, true;
     PyErr_Format(PyExc_TypeError, "order must be 'C', 'F' or 'A', not %R", o);
     return false;
 }
@@ -453,13 +444,13 @@ static PyObject *reshape(PyObject *self, PyObject *args, PyObject *kwargs) {
     int ndim, unknown = -1;
     char order;
     PyObject *const *items = &PyTuple_GET_ITEM(args, 0);
-    PyObject *o = kwargs ? PyDict_GetItemString(kwargs, "order") : NULL;
-    if (kwargs && PyDict_GET_SIZE(kwargs) > (o != NULL)) {
-        PyErr_SetString(PyExc_TypeError, "unknown keyword arguments to reshape");
-        return NULL;
-    }
-    if (!order_argument(o, &order) ||
-        !binding_args_to_shape(items, PyTuple_GET_SIZE(args), "shape", shape, &ndim))
+    PyObject *o;
+    if (binding_item(kwargs, "order", &o) < 0) return NULL;
+    bool known_words = !kwargs || PyDict_GET_SIZE(kwargs) == (o != NULL);
+    bool ok = known_words && order_argument(o, &order);
+    Py_XDECREF(o);
+    if (!known_words) PyErr_SetString(PyExc_TypeError, "unknown keyword arguments to reshape");
+    if (!ok || !binding_args_to_shape(items, PyTuple_GET_SIZE(args), "shape", shape, &ndim))
         return NULL;
     if (ndim > PY_MAX_NDIM)
         return PyErr_Format(PyExc_ValueError, "at most %d dimensions", PY_MAX_NDIM);

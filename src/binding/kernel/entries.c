@@ -152,8 +152,8 @@ static kernel_entry *new_entry(kernel_typed *t, PyObject *function, const py_opt
                                const uint32_t block[3]) {
     runtime_compile_options how = {.block = {block[0], block[1], block[2]},
                                    .contract = options->contract};
-    kernel_entry *e = heap_zeroed(1, sizeof *e);
-    if (!e) return PyErr_NoMemory(), NULL;
+    kernel_entry *e = binding_alloc(1, sizeof *e);
+    if (!e) return NULL;
     e->refs = 1;
     e->typed = t;
     t->refs++;

@@ -9,7 +9,10 @@ static bool line_of_file(const char *file, int number, strbuf *out) {
     bool done = filename == NULL, found = false;
     for (int attempt = 0; !done && !found; attempt++) {
         PyObject *text = kernel_text_load(filename, NULL, NULL, attempt, &done);
-        if (!text) continue;
+        if (!text) {
+            binding_do_without();
+            continue;
+        }
         Py_ssize_t bytes, left = number - 1;
         const char *p = PyUnicode_AsUTF8AndSize(text, &bytes), *end = p ? p + bytes : NULL;
         while (p && left > 0 && (p = memchr(p, '\n', (size_t)(end - p)))) p++, left--;
@@ -21,7 +24,7 @@ static bool line_of_file(const char *file, int number, strbuf *out) {
         Py_DECREF(text);
     }
     Py_XDECREF(filename);
-    PyErr_Clear();
+    binding_do_without();
     return found;
 }
 
@@ -29,14 +32,12 @@ report_host kernel_reporter(void) {
     return (report_host){.line = line_of_file, .zh = binding_in_chinese()};
 }
 
-/* numba's TypingError; a TypeError too, so that a program may catch either. New reference. */
+/* numba's TypingError; a TypeError too, so that a program may catch either. New reference or NULL. */
 static PyObject *typing_error(void) {
     PyObject *module = PyImport_ImportModule("simt.numba.core.errors");
     PyObject *type = module ? PyObject_GetAttrString(module, "TypingError") : NULL;
     Py_XDECREF(module);
-    if (type) return type;
-    PyErr_Clear();
-    return Py_NewRef(PyExc_TypeError);
+    return type;
 }
 
 PyObject *kernel_raise(void) {
@@ -50,10 +51,10 @@ PyObject *kernel_raise(void) {
                                                   : Py_NewRef(binding_exception_type(diag.code));
     if (place.failed)
         PyErr_NoMemory();
-    else
+    else if (type)
         binding_raise_text(type, diag.text, strbuf_text(&place),
                            status_hint(diag.code, binding_in_chinese()));
-    Py_DECREF(type);
+    Py_XDECREF(type);
     strbuf_deinit(&place);
     return NULL;
 }
@@ -65,7 +66,7 @@ PyObject *kernel_raise(void) {
 static PyObject *definition_of(PyObject *function, int *line) {
     const kernel_source *fn = kernel_source_get(function);
     if (fn) *line = (int)fn->tree->line;
-    PyErr_Clear();
+    binding_do_without();
     PyObject *code = PyObject_GetAttrString(function, "__code__");
     PyObject *first = code ? PyObject_GetAttrString(code, "co_firstlineno") : NULL;
     PyObject *file = first ? PyObject_GetAttrString(code, "co_filename") : NULL;
@@ -121,7 +122,7 @@ bool kernel_add_definition(PyObject *function, const char *name) {
     PyErr_Fetch(&type, &value, &traceback);
     PyErr_NormalizeException(&type, &value, &traceback);
     PyObject *better = value ? explained(value, function, name) : NULL;
-    PyErr_Clear();
+    binding_do_without();
     if (better) {
         Py_DECREF(value);
         value = better;

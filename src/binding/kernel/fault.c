@@ -5,9 +5,10 @@
 /* Raises the class with a text; RuntimeError for none, for those that are no errors (SystemExit), and where
  * the class is not made from a text alone. */
 static void raise_class(PyObject *class, PyObject *text) {
-    bool error = class && PyObject_IsSubclass(class, PyExc_Exception) == 1;
+    bool error = class && PyType_Check(class) &&
+                 PyType_IsSubtype((PyTypeObject *)class, (PyTypeObject *)PyExc_Exception);
     PyObject *made = error ? PyObject_CallOneArg(class, text) : NULL;
-    PyErr_Clear();
+    if (!binding_forgive()) return;
     bool good = made && PyExceptionInstance_Check(made);
     PyErr_SetObject(good ? (PyObject *)Py_TYPE(made) : PyExc_RuntimeError, good ? made : text);
     Py_XDECREF(made);
@@ -46,9 +47,9 @@ void kernel_raise_fault(const report_launch *launch, const code_fault *fault) {
 }
 
 bool kernel_flush_prints(const kernel *k, const void *buffer) {
-    PyObject *out = PySys_GetObject("stdout"); /* borrowed */
-    if (!out || out == Py_None) return true;
-    Py_INCREF(out);
+    PyObject *out;
+    if (binding_sys("stdout", &out) < 0) return false;
+    if (!out || out == Py_None) return Py_XDECREF(out), true;
     strbuf text;
     strbuf_init(&text);
     report_prints(k, buffer, &text);

@@ -26,12 +26,11 @@ static PyObject *remembered; /* list, the newest at the end */
 
 /* ---- one text ---- */
 
-static PyObject *decoded(PyObject *o) { /* str and bytes as str, or NULL */
+static PyObject *
+decoded(PyObject *o) { /* str and bytes as str, or NULL, perhaps with an exception */
     if (PyUnicode_Check(o)) return Py_NewRef(o);
     if (!PyBytes_Check(o) || PyBytes_GET_SIZE(o) > MOST_CHARACTERS) return NULL;
-    PyObject *text = PyUnicode_DecodeUTF8(PyBytes_AS_STRING(o), PyBytes_GET_SIZE(o), NULL);
-    if (!text) PyErr_Clear();
-    return text;
+    return PyUnicode_DecodeUTF8(PyBytes_AS_STRING(o), PyBytes_GET_SIZE(o), NULL);
 }
 
 void kernel_text_remember(PyObject *text) {
@@ -40,13 +39,20 @@ void kernel_text_remember(PyObject *text) {
     if (known == 0 && PyList_Append(remembered, text) < 0) goto failed;
     if (PyList_GET_SIZE(remembered) > MOST_REMEMBERED) PyList_SetSlice(remembered, 0, 1, NULL);
 failed:
-    PyErr_Clear();
+    binding_do_without();
+}
+
+/* Whether the search is over: the text was found, or an exception is no matter of this guess (memory ended,
+ * Ctrl-C). Every guess ends with this question. */
+static bool is_over(search *s) {
+    if (s->status == 0 && !binding_forgive()) s->status = -1;
+    return s->status != 0;
 }
 
 /* Tries a string or bytes. True: the search is over. */
 static bool offer(search *s, PyObject *o) {
     PyObject *text = decoded(o);
-    if (!text) return false;
+    if (!text) return is_over(s);
     bool likely = PyUnicode_GET_LENGTH(text) <= MOST_CHARACTERS &&
                   PyUnicode_Find(text, s->word, 0, PY_SSIZE_T_MAX, 1) >= 0;
     int known = likely ? PySet_Contains(s->seen, text) : 1;
@@ -56,9 +62,8 @@ static bool offer(search *s, PyObject *o) {
         if (s->status == 1) kernel_text_remember(plain);
         Py_XDECREF(plain);
     }
-    if (s->status == 0) PyErr_Clear();
     Py_DECREF(text);
-    return s->status != 0;
+    return is_over(s);
 }
 
 /* ---- collections of them ---- */
@@ -78,8 +83,7 @@ static bool offer_sequence(search *s, PyObject *o, bool within) {
 /* The values of a dict; `within`: what they contain, too. A copy of the list: trying a text may run code. */
 static bool offer_values(search *s, PyObject *dict, bool within) {
     PyObject *values = PyMapping_Values(dict);
-    if (!values) PyErr_Clear();
-    bool over = values && offer_sequence(s, values, within);
+    bool over = values ? offer_sequence(s, values, within) : is_over(s);
     Py_XDECREF(values);
     return over;
 }
@@ -103,8 +107,7 @@ static void forget_copies(PyCodeObject *code, PyObject *locals) {
 static bool offer_self(search *s, PyObject *locals) {
     PyObject *self = PyMapping_GetItemString(locals, "self");
     PyObject *dict = self ? PyObject_GetAttrString(self, "__dict__") : NULL;
-    PyErr_Clear();
-    bool over = dict && PyDict_CheckExact(dict) && offer_values(s, dict, false);
+    bool over = dict ? PyDict_CheckExact(dict) && offer_values(s, dict, false) : is_over(s);
     Py_XDECREF(dict);
     Py_XDECREF(self);
     return over;
@@ -115,8 +118,8 @@ static bool offer_frame(search *s, PyFrameObject *frame) {
     bool over = offer_sequence(s, code->co_consts, true);
     PyObject *locals = over ? NULL : PyFrame_GetLocals(frame);
     PyObject *globals = over ? NULL : PyFrame_GetGlobals(frame);
-    if (PyErr_Occurred()) PyErr_Clear();
-    if (locals) over = offer_values(s, locals, true) || offer_self(s, locals);
+    if (!over) over = is_over(s);
+    if (!over && locals) over = offer_values(s, locals, true) || offer_self(s, locals);
     if (!over && globals && globals != locals) over = offer_values(s, globals, false);
     if (locals) forget_copies(code, locals);
     Py_XDECREF(locals);
@@ -138,9 +141,9 @@ static bool offer_frames(search *s) {
 
 /* ---- how Python was started ---- */
 
-/* The argument of -c in the interpreter's own command line; borrowed, with *skip characters before it. */
-static PyObject *command_argument(Py_ssize_t *skip) {
-    PyObject *argv = PySys_GetObject("orig_argv"); /* borrowed */
+/* The argument of -c in the interpreter's own command line, a list; borrowed, with *skip characters before
+ * it. */
+static PyObject *command_argument(PyObject *argv, Py_ssize_t *skip) {
     Py_ssize_t n = argv && PyList_Check(argv) ? PyList_GET_SIZE(argv) : 0;
     for (Py_ssize_t i = 1; i < n; i++) {
         PyObject *argument = PyList_GET_ITEM(argv, i);
@@ -161,12 +164,14 @@ static PyObject *command_argument(Py_ssize_t *skip) {
 /* `python -c`: as it is, and (Python 3.14) without its common indentation. */
 static bool offer_command(search *s) {
     Py_ssize_t skip = 0;
-    PyObject *argument = command_argument(&skip);
+    PyObject *argv = NULL;
+    bool known = binding_sys("orig_argv", &argv) >= 0;
+    PyObject *argument = known ? command_argument(argv, &skip) : NULL;
     PyObject *part = argument && PyUnicode_Check(argument)
                          ? PyUnicode_Substring(argument, skip, PY_SSIZE_T_MAX)
                          : NULL;
-    PyErr_Clear();
-    bool over = part && offer(s, part);
+    Py_XDECREF(argv);
+    bool over = part ? offer(s, part) : is_over(s);
     Py_XDECREF(part);
     return over;
 }
@@ -174,27 +179,26 @@ static bool offer_command(search *s) {
 /* `python < file`: from its beginning again. */
 static bool offer_input(search *s) {
     PyObject *text = kernel_text_of_path("/dev/stdin");
-    PyErr_Clear();
-    bool over = text && offer(s, text);
+    bool over = text ? offer(s, text) : is_over(s);
     Py_XDECREF(text);
     return over;
 }
 
 /* ---- a console ---- */
 
-static PyObject *history_line(PyObject *readline, long i) {
+/* Adds the line i of the console's history; false: an exception. */
+static bool add_history(PyObject *readline, long i, PyObject *lines) {
     PyObject *line = PyObject_CallMethod(readline, "get_history_item", "l", i);
-    if (line && PyUnicode_Check(line)) return line;
-    PyErr_Clear();
+    bool done = line && (!PyUnicode_Check(line) || PyList_Append(lines, line) == 0);
     Py_XDECREF(line);
-    return NULL;
+    return done;
 }
 
-static bool begins_with(PyObject *line, const char *word) {
-    const char *text = PyUnicode_AsUTF8(line);
-    if (!text) return PyErr_Clear(), false;
-    text += strspn(text, " \t");
-    return strncmp(text, word, strlen(word)) == 0;
+static bool begins_with(PyObject *line, char word) {
+    Py_ssize_t i = 0, n = PyUnicode_GET_LENGTH(line);
+    while (i < n && (PyUnicode_READ_CHAR(line, i) == ' ' || PyUnicode_READ_CHAR(line, i) == '\t'))
+        i++;
+    return i < n && PyUnicode_READ_CHAR(line, i) == (Py_UCS4)word;
 }
 
 /* The lines [from, to] joined, each with its end. */
@@ -216,12 +220,11 @@ static bool offer_typed(search *s, PyObject *lines) {
         PyObject *line = PyList_GET_ITEM(lines, i);
         if (PyUnicode_Find(line, s->word, 0, PY_SSIZE_T_MAX, 1) < 0) continue;
         Py_ssize_t begin = i;
-        while (begin > 0 && begins_with(PyList_GET_ITEM(lines, begin - 1), "@")) begin--;
+        while (begin > 0 && begins_with(PyList_GET_ITEM(lines, begin - 1), '@')) begin--;
         begin -= s->code->co_firstlineno - 1;
         PyObject *text = begin >= 0 ? join_lines(lines, begin) : NULL;
-        over = text && offer(s, text);
+        over = text ? offer(s, text) : is_over(s);
         Py_XDECREF(text);
-        PyErr_Clear();
     }
     return over;
 }
@@ -233,13 +236,10 @@ static bool offer_history(search *s) {
         readline ? PyObject_CallMethod(readline, "get_current_history_length", NULL) : NULL;
     long n = count ? PyLong_AsLong(count) : 0;
     PyObject *lines = PyList_New(0);
-    for (long i = n > MOST_ITEMS ? n - MOST_ITEMS : 1; lines && i <= n; i++) {
-        PyObject *line = history_line(readline, i);
-        if (line && PyList_Append(lines, line) < 0) PyErr_Clear();
-        Py_XDECREF(line);
-    }
-    PyErr_Clear();
-    bool over = lines && offer_typed(s, lines);
+    bool over = is_over(s);
+    for (long i = n > MOST_ITEMS ? n - MOST_ITEMS : 1; !over && i <= n; i++)
+        over = !add_history(readline, i, lines) && is_over(s);
+    if (!over) over = offer_typed(s, lines);
     Py_XDECREF(name);
     Py_XDECREF(readline);
     Py_XDECREF(count);

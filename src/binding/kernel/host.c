@@ -15,9 +15,10 @@
 
 /* ---- small helpers ---- */
 
-/* An attribute or NULL, without an exception; new reference. */
+/* An attribute, or NULL: it cannot be had, or an exception is set (memory ended, Ctrl-C). After that
+ * nothing more may be asked: what Python does meanwhile could clear it. New reference. */
 static PyObject *attribute_or_null(PyObject *o, const char *name) {
-    PyObject *value = PyObject_GetAttrString(o, name);
+    PyObject *value = PyErr_Occurred() ? NULL : PyObject_GetAttrString(o, name);
     if (!value) binding_forgive();
     return value;
 }
@@ -43,8 +44,9 @@ static bool become(py_entity *out, py_entity_kind kind, const char *name) {
     return name != NULL;
 }
 
-/* numpy.NAME, a class of the NumPy that is loaded; NULL when none is. New reference. */
+/* numpy.NAME, a class of the NumPy that is loaded; NULL when none is, or as attribute_or_null. */
 static PyObject *numpy_class(const char *name) {
+    if (PyErr_Occurred()) return NULL;
     PyObject *module_name = PyUnicode_FromString("numpy");
     PyObject *numpy = module_name ? PyImport_GetModule(module_name) : NULL;
     PyObject *cls = numpy ? PyObject_GetAttrString(numpy, name) : NULL;
@@ -58,7 +60,7 @@ static bool is_instance(PyObject *o, const char *numpy_name) {
     PyObject *cls = numpy_class(numpy_name);
     int is = cls ? PyObject_IsInstance(o, cls) : 0;
     Py_XDECREF(cls);
-    if (is < 0) binding_forgive();
+    binding_forgive();
     return is == 1;
 }
 
@@ -66,7 +68,7 @@ static bool is_subclass(PyObject *o, const char *numpy_name) {
     PyObject *cls = numpy_class(numpy_name);
     int is = cls ? PyObject_IsSubclass(o, cls) : 0;
     Py_XDECREF(cls);
-    if (is < 0) binding_forgive();
+    binding_forgive();
     return is == 1;
 }
 
@@ -160,6 +162,7 @@ static const char *advice(PyObject *o) {
 
 static int as_object(PyObject *o, const char *name, kernel_host *owner, py_entity *out) {
     const char *hint = advice(o);
+    if (PyErr_Occurred()) return -1;
     PyObject *what =
         hint ? PyUnicode_FromFormat("'%s' (%s)", name, hint)
         : PyType_Check(o)
@@ -182,7 +185,7 @@ static int as_constant(PyObject *o, kernel_host *owner, py_entity *out) {
 static int as_numpy_scalar(PyObject *o, kernel_host *owner, py_entity *out) {
     if (!is_instance(o, "generic")) return 0;
     py_scalar type = scalar_of_array(o);
-    if (type == PY_S_NONE) return 0;
+    if (type == PY_S_NONE || PyErr_Occurred()) return 0;
     PyObject *value = PyObject_CallMethod(o, "item", NULL);
     if (!value) return -1;
     int status = as_constant(value, owner, out);
@@ -241,6 +244,7 @@ static bool take_record(PyObject *o, kernel_host *owner, py_entity *out) {
 static int as_array(PyObject *o, kernel_host *owner, py_entity *out) {
     if (!is_instance(o, "ndarray")) return 0;
     out->type = scalar_of_array(o);
+    if (PyErr_Occurred()) return -1;
     if (out->type == PY_S_NONE && !take_record(o, owner, out)) return PyErr_Occurred() ? -1 : 0;
     Py_buffer view;
     if (!keep(owner, o) || PyObject_GetBuffer(o, &view, PyBUF_STRIDED_RO) < 0) return -1;
@@ -283,6 +287,7 @@ static int as_marked(PyObject *o, kernel_host *owner, py_entity *out) {
     Py_XDECREF(mark);
     out->kind = PY_ENTITY_TYPE;
     out->type = s > PY_S_NONE && s < PY_SCALAR_COUNT ? (py_scalar)s : PY_S_NONE;
+    if (PyErr_Occurred()) return -1;
     if (out->type == PY_S_NONE && take_record(o, owner, out)) return 1;
     return PyErr_Occurred() ? -1 : out->type != PY_S_NONE;
 }
@@ -298,7 +303,7 @@ static bool is_written_in_python(PyObject *o) {
 static bool library_name(PyObject *o, PyObject **out) {
     *out = NULL;
     PyObject *module = attribute_or_null(o, "__module__"), *name = attribute_or_null(o, "__name__");
-    if (!module && is_instance(o, "ufunc")) module = PyUnicode_FromString("numpy");
+    if (!module && name && is_instance(o, "ufunc")) module = PyUnicode_FromString("numpy");
     if (module && name && PyUnicode_Check(module) && PyUnicode_Check(name)) {
         const char *text = PyUnicode_AsUTF8(module);
         if (text && strcmp(text, "_operator") == 0) text = "operator";
@@ -311,7 +316,8 @@ static bool library_name(PyObject *o, PyObject **out) {
     }
     Py_XDECREF(module);
     Py_XDECREF(name);
-    return *out || !PyErr_Occurred();
+    if (PyErr_Occurred()) Py_CLEAR(*out);
+    return !PyErr_Occurred();
 }
 
 static int as_library_function(PyObject *o, kernel_host *owner, py_entity *out) {
@@ -334,6 +340,7 @@ static int as_type(PyObject *o, kernel_host *owner, py_entity *out) {
         out->type = scalar_of_dtype(o);
     }
     out->kind = PY_ENTITY_TYPE;
+    if (PyErr_Occurred()) return -1;
     if (out->type == PY_S_NONE && !PyType_Check(o) && take_record(o, owner, out)) return 1;
     if (PyErr_Occurred()) return -1;
     if (PyType_Check(o) && !(out->name = keep_text(owner, ((PyTypeObject *)o)->tp_name))) return -1;
@@ -358,13 +365,13 @@ static PyObject *python_function(PyObject *o) {
 
 /* A Python function, or the dispatcher of one. The handle: what kernel_host_function takes. */
 static int as_function(PyObject *o, kernel_host *owner, py_entity *out) {
-    if (is_ours(o)) return 0;
+    if (is_ours(o) || PyErr_Occurred()) return 0;
     PyObject *function = python_function(o);
     if (!function) return 0;
     PyObject *name = ((PyFunctionObject *)function)->func_name;
     out->handle = o;
     py_entity_kind kind = is_overloaded(function) ? PY_ENTITY_OVERLOAD : PY_ENTITY_FUNCTION;
-    int status = done_or_failed(keep(owner, o) &&
+    int status = done_or_failed(!PyErr_Occurred() && keep(owner, o) &&
                                 become(out, kind, keep_text(owner, PyUnicode_AsUTF8(name))));
     Py_DECREF(function);
     return status;
@@ -392,8 +399,11 @@ static int as_module(PyObject *o, kernel_host *owner, py_entity *out) {
     const char *text = keep_text(owner, PyUnicode_AsUTF8(name));
     Py_DECREF(name);
     out->handle = o;
-    out->is_enum = PyType_Check(o) && PyObject_HasAttrString(o, "__members__");
-    return done_or_failed(become(out, PY_ENTITY_MODULE, text) && keep(owner, o));
+    PyObject *members = PyType_Check(o) ? attribute_or_null(o, "__members__") : NULL;
+    out->is_enum = members != NULL;
+    Py_XDECREF(members);
+    return done_or_failed(!PyErr_Occurred() && become(out, PY_ENTITY_MODULE, text) &&
+                          keep(owner, o));
 }
 
 static int as_exception(PyObject *o, kernel_host *owner, py_entity *out) {
@@ -571,7 +581,7 @@ static simt_status host_lookup(void *context, const py_function *fn, const char 
     PyObject *function = fn->handle, *value = NULL, *text = PyUnicode_FromString(name);
     if (!text) return status_of_exception();
     int found = find_in_closure(function, text, &value);
-    if (found == 0) value = find_global(function, text);
+    if (found == 0 && !PyErr_Occurred()) value = find_global(function, text);
     Py_DECREF(text);
     if (found < 0)
         return status_fail(SIMT_ERR_TYPING,
@@ -652,8 +662,10 @@ static simt_status host_library(void *context, const char *name, py_entity *out)
     out->kind = PY_ENTITY_OBJECT;
     PyObject *module = PyImport_ImportModule("simt.numba.cuda._library");
     PyObject *table = module ? PyObject_GetAttrString(module, "FUNCTIONS") : NULL;
-    PyObject *function = table ? PyDict_GetItemString(table, name) : NULL;
-    bool ok = table && (!function || as_function(function, context, out) >= 0);
+    PyObject *function = NULL;
+    bool ok = table && binding_item(table, name, &function) >= 0 &&
+              (!function || as_function(function, context, out) >= 0) && !PyErr_Occurred();
+    Py_XDECREF(function);
     Py_XDECREF(table);
     Py_XDECREF(module);
     return ok ? SIMT_OK : status_of_exception();

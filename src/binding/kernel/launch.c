@@ -163,8 +163,8 @@ static bool add_hidden_slots(const configured *c, const kernel_entry *e, kernel_
         if (role == KERNEL_SHARED_BYTES) k->slots[k->nslots++] = (uint64_t)c->shared;
         if (role == KERNEL_CONSTANT) k->slots[k->nslots++] = (uint64_t)(uintptr_t)constant++->data;
         if (role != KERNEL_PRINT_BUFFER) continue;
-        *buffer = heap_zeroed(1, PRINT_BYTES + 16);
-        if (!*buffer) return PyErr_NoMemory(), false;
+        *buffer = binding_alloc(1, PRINT_BYTES + 16);
+        if (!*buffer) return false;
         (*buffer)[1] = PRINT_BYTES;
         k->slots[k->nslots++] = (uint64_t)(uintptr_t)*buffer;
     }
@@ -354,10 +354,8 @@ static bool dimension(PyObject *o, PyObject *item, const char *name, int64_t *ou
     if (!PyIndex_Check(item)) return dimension_error(name, o, item);
     if (binding_to_int64(item, out)) return true;
     if (PyErr_ExceptionMatches(PyExc_RecursionError)) return false;
-    if (!PyErr_ExceptionMatches(PyExc_OverflowError)) return dimension_error(name, o, item);
-    PyErr_Clear();
-    *out = INT64_MAX;
-    return true;
+    if (binding_forgive_if(PyExc_OverflowError)) return *out = INT64_MAX, true;
+    return binding_forgive() && dimension_error(name, o, item);
 }
 
 /* An integer or up to three. */
@@ -424,11 +422,23 @@ static PyTypeObject configured_type = {
 
 /* ---- the dispatcher ---- */
 
-static bool flag_of(PyObject *options, const char *name, bool absent) {
-    PyObject *value = options ? PyDict_GetItemString(options, name) : NULL;
-    int on = value && value != Py_None ? binding_truth(value) : absent;
-    PyErr_Clear();
-    return on > 0;
+/* An option into *on, which is what it is without. */
+static bool read_flag(PyObject *options, const char *name, bool *on) {
+    PyObject *value;
+    if (binding_item(options, name, &value) < 0) return false;
+    int truth = value && value != Py_None ? binding_truth(value) : *on;
+    Py_XDECREF(value);
+    *on = truth > 0;
+    return truth >= 0;
+}
+
+static bool read_flags(dispatcher *d) {
+    d->compile = (py_options){.bounds = true, .contract = true};
+    return read_flag(d->options, "device", &d->device) &&
+           read_flag(d->options, "boundscheck", &d->compile.bounds) &&
+           read_flag(d->options, "debug", &d->compile.divisions) &&
+           read_flag(d->options, "fastmath", &d->compile.fast) &&
+           read_flag(d->options, "fma", &d->compile.contract);
 }
 
 /* Number and names of the parameters, from the function's code. */
@@ -446,7 +456,7 @@ static bool read_function(dispatcher *d) {
         d->name = text ? heap_text(text) : NULL;
         ok = d->name != NULL;
         if (text && !ok) PyErr_NoMemory();
-    } else if (!PyErr_ExceptionMatches(PyExc_MemoryError)) {
+    } else if (binding_forgive()) {
         PyErr_Format(PyExc_TypeError, "cuda.jit takes a Python function, not %R", d->function);
     }
     Py_XDECREF(code);
@@ -458,17 +468,20 @@ static bool read_function(dispatcher *d) {
 
 /* launch_bounds: a number of threads, or a tuple that begins with it. */
 static bool read_bounds(dispatcher *d) {
-    PyObject *bounds = PyDict_GetItemString(d->options, "launch_bounds");
-    if (!bounds || bounds == Py_None) return true;
-    if (PyTuple_Check(bounds) && PyTuple_GET_SIZE(bounds) > 0) bounds = PyTuple_GET_ITEM(bounds, 0);
-    if (!PyLong_Check(bounds) || !binding_to_int64(bounds, &d->most_threads) ||
-        d->most_threads < 1) {
+    PyObject *given;
+    if (binding_item(d->options, "launch_bounds", &given) < 0) return false;
+    PyObject *bounds = given && PyTuple_Check(given) && PyTuple_GET_SIZE(given) > 0
+                           ? PyTuple_GET_ITEM(given, 0)
+                           : given;
+    bool ok = !given || given == Py_None ||
+              (PyLong_Check(bounds) && binding_to_int64(bounds, &d->most_threads) &&
+               d->most_threads >= 1);
+    if (!ok && binding_forgive())
         PyErr_Format(PyExc_ValueError,
                      "launch_bounds is a number of threads, or a tuple that begins with it, not %R",
                      bounds);
-        return false;
-    }
-    return true;
+    Py_XDECREF(given);
+    return ok;
 }
 
 /* Dispatcher(function, options) */
@@ -479,12 +492,8 @@ static PyObject *dispatcher_new(PyTypeObject *type, PyObject *args, PyObject *kw
     if (!d) return NULL;
     d->function = Py_NewRef(function);
     d->options = Py_NewRef(options);
-    d->device = flag_of(options, "device", false);
-    d->compile = (py_options){.bounds = flag_of(options, "boundscheck", true),
-                              .divisions = flag_of(options, "debug", false),
-                              .fast = flag_of(options, "fastmath", false),
-                              .contract = flag_of(options, "fma", true)};
-    if (!read_function(d) || !read_bounds(d) || !kernel_source_hold(function)) Py_CLEAR(d);
+    if (!read_flags(d) || !read_function(d) || !read_bounds(d) || !kernel_source_hold(function))
+        Py_CLEAR(d);
     return (PyObject *)d;
 }
 

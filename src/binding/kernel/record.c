@@ -7,12 +7,13 @@
 /* Structured, or of strings: NumPy's kinds S and U. */
 static bool is_described(PyObject *dtype) {
     if (strncmp(Py_TYPE(dtype)->tp_name, "numpy.dtype", 11) != 0) return false;
-    PyObject *names = PyObject_GetAttrString(dtype, "names");
-    PyObject *kind = PyObject_GetAttrString(dtype, "kind");
+    PyObject *names, *kind = NULL;
+    if (binding_attribute(dtype, "names", &names) < 0 ||
+        binding_attribute(dtype, "kind", &kind) < 0)
+        return Py_XDECREF(names), false;
     bool is = names && names != Py_None;
     if (kind && PyUnicode_Check(kind) && PyUnicode_GET_LENGTH(kind) == 1)
         is |= PyUnicode_READ_CHAR(kind, 0) == 'S' || PyUnicode_READ_CHAR(kind, 0) == 'U';
-    binding_forgive();
     Py_XDECREF(names);
     Py_XDECREF(kind);
     return is;
@@ -33,9 +34,8 @@ static kernel_record *new_record(PyObject *dtype) {
 
 /* Whether it was made with align=True: dtypes of the same fields are equal without regard to that. */
 static bool is_aligned(PyObject *dtype) {
-    PyObject *flag = PyObject_GetAttrString(dtype, "isalignedstruct");
-    bool is = flag == Py_True;
-    binding_forgive();
+    PyObject *flag;
+    bool is = binding_attribute(dtype, "isalignedstruct", &flag) > 0 && flag == Py_True;
     Py_XDECREF(flag);
     return is;
 }
@@ -43,6 +43,7 @@ static bool is_aligned(PyObject *dtype) {
 static const kernel_record *record_of(PyObject *dtype) {
     static PyObject *all[2]; /* of packed and of aligned ones: dtype -> capsule; they are few */
     PyObject **at = &all[is_aligned(dtype)];
+    if (PyErr_Occurred()) return NULL;
     if (!*at && !(*at = PyDict_New())) return NULL;
     PyObject *known = *at;
     PyObject *capsule = PyDict_GetItemWithError(known, dtype);
@@ -66,7 +67,7 @@ const kernel_record *kernel_record_of_object(PyObject *o) {
         bool value = PyObject_CheckBuffer(o) || kernel_is_device_array(o);
         dtype = PyObject_GetAttrString(o, value ? "dtype" : "_simt_record");
     }
-    binding_forgive();
+    if (!binding_forgive()) return NULL;
     const kernel_record *r = dtype && is_described(dtype) ? record_of(dtype) : NULL;
     Py_XDECREF(dtype);
     return r;

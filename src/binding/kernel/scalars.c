@@ -23,11 +23,12 @@ static bool complex_of_name(const char *name, py_scalar *out) {
     return false;
 }
 
-/* A name, numpy.complex64 (the type), numpy.dtype("complex64"), complex; false without an exception. */
+/* A name, numpy.complex64 (the type), numpy.dtype("complex64"), complex; false: none, or an exception that
+ * says that memory ended. */
 static bool complex_of_object(PyObject *o, py_scalar *out) {
     if (PyUnicode_Check(o)) {
         const char *text = PyUnicode_AsUTF8(o);
-        return text && complex_of_name(text, out);
+        return text ? complex_of_name(text, out) : (binding_forgive(), false);
     }
     if (PyType_Check(o)) {
         const char *name = ((PyTypeObject *)o)->tp_name;
@@ -36,23 +37,25 @@ static bool complex_of_object(PyObject *o, py_scalar *out) {
     }
     if (strncmp(Py_TYPE(o)->tp_name, "numpy.dtype", 11) != 0) return false;
     PyObject *text = PyObject_GetAttrString(o, "str");
-    bool found = text && PyUnicode_Check(text) && complex_of_name(PyUnicode_AsUTF8(text), out);
+    const char *name = text && PyUnicode_Check(text) ? PyUnicode_AsUTF8(text) : NULL;
+    bool found = name && complex_of_name(name, out);
     Py_XDECREF(text);
-    PyErr_Clear();
+    binding_forgive();
     return found;
 }
 
 static bool find_scalar(PyObject *o, py_scalar *out) {
-    PyObject *number = PyObject_GetAttrString(o, "_simt_scalar");
+    PyObject *number;
+    if (binding_attribute(o, "_simt_scalar", &number) < 0 && !binding_forgive()) return false;
     if (number) {
         long value = PyLong_AsLong(number);
         Py_DECREF(number);
         if (value > PY_S_NONE && value < PY_SCALAR_COUNT) return *out = (py_scalar)value, true;
     }
-    PyErr_Clear();
+    if (!binding_forgive()) return false;
     if (complex_of_object(o, out)) return true;
     dtype dt;
-    if (!binding_to_dtype(o, &dt)) return false;
+    if (PyErr_Occurred() || !binding_to_dtype(o, &dt)) return false;
     if (kernel_scalar_of_dtype(dt, out)) return true;
     PyErr_Format(PyExc_TypeError, "kernels and device arrays have no %s", dtype_table[dt].name);
     return false;

@@ -32,7 +32,7 @@ static kernel_source *recall(PyCodeObject *code) {
 }
 
 static PyObject *forget(PyObject *key, PyObject *reference) {
-    if (PyDict_DelItem(registry, key) < 0) PyErr_Clear();
+    if (PyDict_DelItem(registry, key) < 0) binding_do_without();
     Py_RETURN_NONE;
 }
 static PyMethodDef forget_method = {"forget", forget, METH_O, NULL};
@@ -40,7 +40,7 @@ static PyMethodDef forget_method = {"forget", forget, METH_O, NULL};
 static void source_free(kernel_source *t) {
     if (!t) return;
     arena_deinit(&t->mem);
-    PyMem_Free(t);
+    heap_free(t);
 }
 
 static void source_release(PyObject *capsule) {
@@ -75,7 +75,8 @@ static int tree_from_text(PyObject *text, PyCodeObject *code, kernel_source *out
     const char *class =
         found.class && PyUnicode_Check(found.class) ? PyUnicode_AsUTF8(found.class) : NULL;
     while (class && *class == '_') class ++;
-    out->tree = kernel_tree_copy(found.node, &found.text, class, &out->mem);
+    if (class || !PyErr_Occurred())
+        out->tree = kernel_tree_copy(found.node, &found.text, class, &out->mem);
     kernel_found_done(&found);
     return out->tree ? 1 : -1;
 }
@@ -83,6 +84,13 @@ static int tree_from_text(PyObject *text, PyCodeObject *code, kernel_source *out
 /* "<string>": a name that is no file's. */
 static bool is_bracketed(PyObject *filename) {
     return PyUnicode_GET_LENGTH(filename) > 0 && PyUnicode_READ_CHAR(filename, 0) == '<';
+}
+
+/* Takes `text`, or NULL. */
+static void raise_and_drop(PyObject *type, PyObject *text, const char *hint) {
+    const char *utf8 = text ? PyUnicode_AsUTF8(text) : NULL;
+    if (utf8) binding_raise_text(type, utf8, "", hint);
+    Py_XDECREF(text);
 }
 
 static PyObject *raise_absent(PyObject *name, PyObject *file, int line) {
@@ -102,8 +110,7 @@ static PyObject *raise_absent(PyObject *name, PyObject *file, int line) {
     PyObject *text = PyUnicode_FromFormat("no source text for '%U' (%U, line %d): kernels are "
                                           "compiled from their source",
                                           name, file, line);
-    if (text) binding_raise_text(PyExc_OSError, PyUnicode_AsUTF8(text), "", hint);
-    Py_XDECREF(text);
+    raise_and_drop(PyExc_OSError, text, hint);
     return NULL;
 }
 
@@ -116,8 +123,7 @@ static PyObject *raise_different(PyObject *name, PyObject *file, int line) {
     PyObject *text = PyUnicode_FromFormat("the source of '%U' at %U:%d is not what Python "
                                           "compiled",
                                           name, file, line);
-    if (text) binding_raise_text(PyExc_RuntimeError, PyUnicode_AsUTF8(text), "", hint);
-    Py_XDECREF(text);
+    raise_and_drop(PyExc_RuntimeError, text, hint);
     return NULL;
 }
 
@@ -148,20 +154,17 @@ static bool tree_find(PyObject *function, PyCodeObject *code, kernel_source *out
 
 static const char *copy_text(PyObject *text, arena *mem) {
     const char *utf8 = PyUnicode_AsUTF8(text);
-    if (!utf8) { /* a file name that is no UTF-8 */
-        PyErr_Clear();
-        utf8 = "?";
-    }
-    char *copy = arena_strdup(mem, utf8);
+    if (!utf8 && !binding_forgive()) return NULL;
+    char *copy = arena_strdup(mem, utf8 ? utf8 : "?"); /* a file name that is no UTF-8 */
     if (!copy) PyErr_NoMemory();
     return copy;
 }
 
 static kernel_source *source_of(PyObject *function, PyCodeObject *code) {
     kernel_source *s = recall(code);
-    if (s) return s;
-    s = PyMem_Calloc(1, sizeof *s);
-    if (!s) return PyErr_NoMemory(), NULL;
+    if (s || PyErr_Occurred()) return s;
+    s = binding_alloc(1, sizeof *s);
+    if (!s) return NULL;
     arena_init(&s->mem);
     s->file = copy_text(code->co_filename, &s->mem);
     s->name = copy_text(code->co_name, &s->mem);
@@ -201,7 +204,7 @@ static bool is_in_no_file(PyObject *filename) {
     if (is_bracketed(filename)) return true;
     PyObject *path = PyUnicode_EncodeFSDefault(filename);
     bool absent = path && access(PyBytes_AS_STRING(path), F_OK) != 0;
-    PyErr_Clear();
+    binding_forgive();
     Py_XDECREF(path);
     return absent;
 }
@@ -209,8 +212,6 @@ static bool is_in_no_file(PyObject *filename) {
 bool kernel_source_hold(PyObject *function) {
     if (!PyFunction_Check(function)) return true;
     PyCodeObject *code = (PyCodeObject *)PyFunction_GET_CODE(function);
-    if (!is_in_no_file(code->co_filename) || kernel_source_get(function)) return true;
-    if (!PyErr_ExceptionMatches(PyExc_Exception)) return false;
-    PyErr_Clear(); /* it is raised where the function is compiled */
-    return true;
+    if (!is_in_no_file(code->co_filename)) return !PyErr_Occurred();
+    return kernel_source_get(function) || binding_forgive(); /* it is raised where it is compiled */
 }

@@ -35,7 +35,7 @@ static char *read_bytes(const char *path, size_t *bytes) {
     FILE *file = stat(path, &info) == 0 && S_ISREG(info.st_mode) ? fopen(path, "rb") : NULL;
     char *text = NULL;
     if (file && info.st_size <= MAX_SOURCE_BYTES) {
-        text = PyMem_Malloc((size_t)info.st_size + 1);
+        text = binding_alloc(1, (size_t)info.st_size + 1);
         *bytes = text ? fread(text, 1, (size_t)info.st_size, file) : 0;
     }
     if (file) fclose(file);
@@ -59,7 +59,7 @@ PyObject *kernel_text_newlines(PyObject *text) {
 static PyObject *text_of_file(PyObject *filename) {
     PyObject *path = PyUnicode_EncodeFSDefault(filename);
     PyObject *text = path ? kernel_text_of_path(PyBytes_AS_STRING(path)) : NULL;
-    if (!path) PyErr_Clear();
+    if (!path) binding_forgive();
     Py_XDECREF(path);
     return text;
 }
@@ -75,9 +75,9 @@ PyObject *kernel_text_of_path(const char *path) {
     PyObject *result = NULL;
     if (is_utf8(text, bytes)) {
         result = PyUnicode_DecodeUTF8(text, (Py_ssize_t)bytes, NULL);
-        if (!result) PyErr_Clear();
+        if (!result) binding_forgive();
     }
-    PyMem_Free(content);
+    heap_free(content);
     return kernel_text_newlines(result);
 }
 
@@ -102,7 +102,7 @@ static PyObject *text_of_cache(PyObject *linecache, PyObject *filename) {
 }
 
 /* Is an item of linecache._interactive_cache, whose key is (file, qualified name, first line), that of the
- * code? Without a code: of the file. */
+ * code? Without a code: of the file. An exception may be set. */
 static bool is_typed_in(PyObject *key, PyObject *filename, PyCodeObject *code) {
     if (!PyTuple_Check(key) || PyTuple_GET_SIZE(key) != 3) return false;
     if (PyObject_RichCompareBool(PyTuple_GET_ITEM(key, 0), filename, Py_EQ) != 1) return false;
@@ -116,15 +116,18 @@ static bool is_typed_in(PyObject *key, PyObject *filename, PyCodeObject *code) {
 
 /* What was typed in, or given with -c: Python 3.13 and later keep its lines. */
 static PyObject *text_of_interactive(PyObject *linecache, PyObject *filename, PyCodeObject *code) {
-    PyObject *all = PyObject_GetAttrString(linecache, "_interactive_cache"), *text = NULL;
+    PyObject *all, *text = NULL;
     PyObject *key, *entry;
     Py_ssize_t at = 0;
-    while (all && PyDict_Check(all) && PyDict_Next(all, &at, &key, &entry)) {
-        if (!is_typed_in(key, filename, code)) continue;
-        if (!PyTuple_Check(entry) || PyTuple_GET_SIZE(entry) != 4) continue;
-        Py_XSETREF(text, text_of_lines(PyTuple_GET_ITEM(entry, 2))); /* the last is the newest */
+    bool goes_on = binding_attribute(linecache, "_interactive_cache", &all) > 0;
+    while (goes_on && PyDict_Check(all) && PyDict_Next(all, &at, &key, &entry)) {
+        if (is_typed_in(key, filename, code) && PyTuple_Check(entry) &&
+            PyTuple_GET_SIZE(entry) == 4)
+            Py_XSETREF(text,
+                       text_of_lines(PyTuple_GET_ITEM(entry, 2))); /* the last is the newest */
+        goes_on = binding_forgive();
     }
-    PyErr_Clear();
+    if (!binding_forgive()) Py_CLEAR(text);
     Py_XDECREF(all);
     return text;
 }
@@ -156,7 +159,7 @@ static PyObject *text_of_run(PyObject *filename) {
         Py_SETREF(text, decoder ? PyObject_CallMethod(decoder, "decode_source", "O", text) : NULL);
         Py_XDECREF(decoder);
     }
-    if (!text) PyErr_Clear();
+    if (!text) binding_forgive();
     Py_XDECREF(name);
     Py_XDECREF(module);
     Py_XDECREF(sources);
@@ -169,7 +172,7 @@ PyObject *kernel_text_load(PyObject *filename, PyCodeObject *code, PyObject *glo
     if (attempt == 0) {
         PyObject *modules = PyImport_GetModuleDict(); /* borrowed */
         PyObject *linecache = PyMapping_GetItemString(modules, "linecache");
-        if (!linecache) PyErr_Clear();
+        if (!linecache && !binding_forgive()) return NULL;
         PyObject *text = linecache ? text_of_cache(linecache, filename) : NULL;
         if (linecache && !text && !PyErr_Occurred())
             text = text_of_interactive(linecache, filename, code);

@@ -36,25 +36,26 @@ static bool add_class(PyObject *module, const char *name, long number) {
     return done;
 }
 
+/* A name, made once: filling may have failed before. */
+static bool interned(PyObject **name, const char *text) {
+    return *name || (*name = PyUnicode_InternFromString(text));
+}
+
 static bool fill_tables(PyObject *module) {
     for (int kind = 0; kind < PY_UNSUPPORTED; kind++) {
         const py_kind_info *row = &py_kind_table[kind];
         const char *names[SLOTS] = {row->a,     row->b,     row->c,   row->list,
                                     row->list2, row->list3, row->name};
         for (int s = 0; s < SLOTS; s++)
-            if (names[s][0] && !(slot_names[kind][s] = PyUnicode_InternFromString(names[s])))
-                return false;
+            if (names[s][0] && !interned(&slot_names[kind][s], names[s])) return false;
         if (!add_class(module, row->cls, kind)) return false;
     }
     for (int op = 1; op < PY_OPERATOR_COUNT; op++)
         if (!add_class(module, py_operator_class[op], OPERATOR_BASE + op)) return false;
     static const char *const positions[] = {"lineno", "col_offset", "end_lineno", "end_col_offset"};
     for (int i = 0; i < 4; i++)
-        if (!(position_names[i] = PyUnicode_InternFromString(positions[i]))) return false;
-    op_name = PyUnicode_InternFromString("op");
-    ops_name = PyUnicode_InternFromString("ops");
-    value_name = PyUnicode_InternFromString("value");
-    return op_name && ops_name && value_name;
+        if (!interned(&position_names[i], positions[i])) return false;
+    return interned(&op_name, "op") && interned(&ops_name, "ops") && interned(&value_name, "value");
 }
 
 static bool prepare(void) {
@@ -122,10 +123,7 @@ static void integer_constant(PyObject *o, py_constant *out) {
     out->integer = 0;
     if (overflow < 0) return;
     uint64_t value = PyLong_AsUnsignedLongLong(o);
-    if (PyErr_Occurred()) {
-        PyErr_Clear();
-        return;
-    }
+    if (binding_forgive_if(PyExc_OverflowError)) return;
     out->kind = PY_VALUE_UINT;
     out->unsigned_integer = value;
 }
@@ -162,10 +160,7 @@ bool kernel_to_constant(PyObject *o, arena *mem, py_constant *out) {
     } else if (PyUnicode_Check(o)) {
         Py_ssize_t bytes;
         const char *text = PyUnicode_AsUTF8AndSize(o, &bytes);
-        if (!text) { /* lone surrogates have no UTF-8 */
-            PyErr_Clear();
-            return true;
-        }
+        if (!text) return binding_forgive(); /* lone surrogates have no UTF-8 */
         return text_constant(PY_VALUE_STRING, text, bytes, mem, out);
     } else if (PyBytes_Check(o)) {
         return text_constant(PY_VALUE_BYTES, PyBytes_AS_STRING(o), PyBytes_GET_SIZE(o), mem, out);

@@ -113,9 +113,9 @@ static void node_dealloc(PyObject *o) {
 }
 
 static PyObject *wrap_node(grad_node *n) { /* borrowed n */
-    PyObject *type = Py_XNewRef(PyDict_GetItemString(node_types, n->name));
+    PyObject *type;
     grad_node_ref(n); /* making types and objects may run anything */
-    if (!type) {
+    if (binding_item(node_types, n->name, &type) == 0) {
         type = PyObject_CallFunction((PyObject *)&PyType_Type, "s(O){}", n->name, &node_type);
         if (type && PyDict_SetItemString(node_types, n->name, type) < 0) Py_CLEAR(type);
     }
@@ -238,18 +238,18 @@ static PyObject *op_backward(PyObject **v) { /* gradient, retain_graph, create_g
 TENSOR_SIGNATURE(backward, 1, 4, "input", "gradient", "retain_graph", "create_graph", "inputs")
 TENSOR_METHOD(backward, op_backward)
 
-static tensor **tensor_list(PyObject *tuple, bool none, const char *name) { /* PyMem */
+static tensor **tensor_list(PyObject *tuple, bool none, const char *name) { /* binding_alloc */
     Py_ssize_t n = PyTuple_GET_SIZE(tuple);
-    tensor **list = PyMem_Calloc((size_t)n + 1, sizeof *list);
+    tensor **list = binding_alloc((size_t)n + 1, sizeof *list);
     for (Py_ssize_t i = 0; list && i < n; i++) {
         PyObject *o = PyTuple_GET_ITEM(tuple, i);
         if (none && o == Py_None) continue;
         if (!(list[i] = tensor_arg(o, name, "tensors", (int)i + 1))) {
-            PyMem_Free(list);
+            heap_free(list);
             return NULL;
         }
     }
-    return list ? list : (tensor **)PyErr_NoMemory();
+    return list;
 }
 
 /* _grad(outputs, inputs or None, grad_outputs, retain_graph, create_graph, allow_unused): tuples.
@@ -264,7 +264,7 @@ static PyObject *autograd_grad_body(PyObject *module, PyObject *args) {
     tensor **roots = tensor_list(outputs, false, "grad"),
            **grads = roots ? tensor_list(seeds, true, "grad") : NULL;
     tensor **wanted = grads && m ? tensor_list(inputs, false, "grad") : NULL;
-    tensor **results = PyMem_Calloc((size_t)m + 1, sizeof *results);
+    tensor **results = binding_alloc((size_t)m + 1, sizeof *results);
     PyObject *r = NULL;
     if (roots && grads && results && (wanted || !m)) {
         grad_request q = {.roots = roots,
@@ -289,10 +289,10 @@ static PyObject *autograd_grad_body(PyObject *module, PyObject *args) {
         }
         for (Py_ssize_t i = 0; i < m; i++) tensor_unref(results[i]);
     }
-    PyMem_Free(roots);
-    PyMem_Free(grads);
-    PyMem_Free(wanted);
-    PyMem_Free(results);
+    heap_free(roots);
+    heap_free(grads);
+    heap_free(wanted);
+    heap_free(results);
     return r;
 }
 SECTION_FUNCTION(autograd_grad, autograd_grad_body)
@@ -400,6 +400,12 @@ static simt_status apply_function(grad_node *n, tensor *const *out, tensor **in)
     return s;
 }
 
+static bool is_among(PyObject *o, PyObject *tuple) { /* by identity */
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tuple); i++)
+        if (PyTuple_GET_ITEM(tuple, i) == o) return true;
+    return false;
+}
+
 /* _make_node(name, callable, inputs, outputs, non_differentiable): outputs (fresh tensors) become
  * the
  * node's; name must stay alive: it is interned. */
@@ -415,16 +421,14 @@ static PyObject *make_node_body(PyObject *module, PyObject *args) {
     grad_node *n;
     bool ok = binding_ok(grad_node_new(PyUnicode_AsUTF8(name), grad_python.apply_function, ins,
                                        (int)PyTuple_GET_SIZE(inputs), 0, 0, &n));
-    PyMem_Free(ins);
+    heap_free(ins);
     if (!ok) return NULL;
     if (!n) Py_RETURN_FALSE;
     n->object = Py_NewRef(callable);
     n->nout = (int)PyTuple_GET_SIZE(outputs);
     for (int i = 0; i < n->nout; i++) {
         PyObject *o = PyTuple_GET_ITEM(outputs, i);
-        int out = PySequence_Contains(skip, PyTuple_GET_ITEM(outputs, i));
-        if (PyErr_Occurred()) PyErr_Clear();
-        if (tensor_check(o) && out <= 0) grad_attach(tensor_of(o), grad_node_ref(n), i);
+        if (tensor_check(o) && !is_among(o, skip)) grad_attach(tensor_of(o), grad_node_ref(n), i);
     }
     grad_node_unref(n);
     Py_RETURN_TRUE;

@@ -64,10 +64,8 @@ TENSOR_FUNCTION(as_tensor, op_as_tensor)
 /* PyTorch has no negative strides and no foreign byte order. */
 static bool from_numpy_layout(PyObject *o) {
     binding_buffer b;
-    if (!binding_get_buffer(o, false, &b)) {
-        PyErr_Clear(); /* told by binding_share_memory */
-        return true;
-    }
+    if (!binding_get_buffer(o, false, &b))
+        return binding_forgive(); /* binding_share_memory tells */
     const Py_buffer *view = &b.view;
     bool negative = false, swapped = view->format && *view->format == '>' && view->itemsize > 1;
     dtype dt;
@@ -104,12 +102,13 @@ static PyObject *from_numpy(PyObject *module, PyObject *o) {
     if (shared < 0) return NULL;
     if (shared) return tensor_wrap_array(a);
     PyObject *dt = PyObject_GetAttrString(o, "dtype");
+    if (!dt) return NULL;
     PyErr_Format(PyExc_TypeError,
                  "can't convert np.ndarray of type numpy.%S. The only supported types are: "
                  "float64, float32, float16, "
                  "int64, int32, int16, int8, uint64, uint32, uint16, uint8, and bool.",
                  dt);
-    Py_XDECREF(dt);
+    Py_DECREF(dt);
     return NULL;
 }
 
@@ -507,14 +506,6 @@ static PyObject *method_tolist_body(PyObject *o, PyObject *unused) {
 }
 SECTION_FUNCTION(method_tolist, method_tolist_body)
 
-static PyObject *share_with_numpy(array *a) {
-    PyObject *numpy = PyImport_ImportModule("numpy");
-    PyObject *buffer = numpy ? binding_export_buffer(a, true) : NULL;
-    PyObject *r = buffer ? PyObject_CallMethod(numpy, "asarray", "O", buffer) : NULL;
-    Py_XDECREF(buffer);
-    Py_XDECREF(numpy);
-    return r;
-}
 static PyObject *op_numpy(PyObject **v) {
     tensor *t = tensor_of(v[0]);
     bool force;
@@ -522,7 +513,7 @@ static PyObject *op_numpy(PyObject **v) {
     if (t->requires_grad && !force)
         return PyErr_Format(PyExc_RuntimeError, "Can't call numpy() on Tensor that requires grad. "
                                                 "Use tensor.detach().numpy() instead.");
-    return share_with_numpy(t->a);
+    return binding_numpy_view(t->a, true);
 }
 TENSOR_SIGNATURE(numpy, 1, 1, "input", "force")
 TENSOR_METHOD(numpy, op_numpy) static PyObject *op___array__(PyObject **v) { /* dtype, copy */
@@ -606,13 +597,13 @@ static PyObject *op_type(PyObject **v) {
         for (int i = 0; i < DT_COUNT; i++) {
             char name[40];
             snprintf(name, sizeof name, "torch.%sTensor", dtype_torch_name((dtype)i));
-            if (strcmp(name, PyUnicode_AsUTF8(v[1])) == 0)
+            if (PyUnicode_CompareWithASCIIString(v[1], name) == 0)
                 return tensor_cast_object(v[0], (dtype)i, false);
         }
         return PyErr_Format(PyExc_ValueError, "invalid type: '%U'", v[1]);
     }
-    PyObject *typed = PyType_Check(v[1]) ? PyObject_GetAttrString(v[1], "dtype") : NULL;
-    if (!typed) PyErr_Clear(); /* torch.FloatTensor has one */
+    PyObject *typed = NULL; /* torch.FloatTensor has one */
+    if (PyType_Check(v[1]) && binding_attribute(v[1], "dtype", &typed) < 0) return NULL;
     int dt;
     bool ok = tensor_dtype_arg(typed ? typed : v[1], "type", &dt);
     Py_XDECREF(typed);

@@ -28,10 +28,9 @@ op_conv2d(PyObject **v) { /* input, weight, bias, stride, padding, dilation, gro
         !tensor_pair_arg(v[5], 1, "dilation", o.dilation) || !tensor_int_arg(v[6], 1, &o.groups))
         return NULL;
     if (v[4] && PyUnicode_Check(v[4])) {
-        const char *mode = PyUnicode_AsUTF8(v[4]);
-        bool same = strcmp(mode, "same") == 0;
-        if (!same && strcmp(mode, "valid") != 0)
-            return PyErr_Format(PyExc_RuntimeError, "Invalid padding string: '%s'", mode);
+        bool same = binding_is_text(v[4], "same");
+        if (!same && !binding_is_text(v[4], "valid"))
+            return PyErr_Format(PyExc_RuntimeError, "Invalid padding string: '%U'", v[4]);
         for (int i = 0; i < 2 && weight->a->ndim == 4; i++) {
             int64_t total = same ? o.dilation[i] * (weight->a->shape[2 + i] - 1) : 0;
             if (same && o.stride[i] != 1)
@@ -180,10 +179,9 @@ TENSOR_FUNCTION(_resize_images, op_resize_images)
 static bool reduction_arg(PyObject *o, grad_reduction *out) {
     *out = LOSS_MEAN;
     if (!o || o == Py_None) return true;
-    const char *name = PyUnicode_Check(o) ? PyUnicode_AsUTF8(o) : "";
-    if (strcmp(name, "mean") == 0) return true;
-    *out = strcmp(name, "sum") == 0 ? LOSS_SUM : LOSS_NONE;
-    if (*out == LOSS_SUM || strcmp(name, "none") == 0) return true;
+    if (binding_is_text(o, "mean")) return true;
+    *out = binding_is_text(o, "sum") ? LOSS_SUM : LOSS_NONE;
+    if (*out == LOSS_SUM || binding_is_text(o, "none")) return true;
     PyErr_Format(PyExc_ValueError, "%S is not a valid value for reduction", o);
     return false;
 }
@@ -241,7 +239,7 @@ typedef struct lists {
 
 static void lists_free(lists *l) {
     for (int i = 0; i < 5; i++) {
-        PyMem_Free(l->list[i]);
+        heap_free(l->list[i]);
         Py_XDECREF(l->items[i]);
     }
 }
@@ -257,8 +255,8 @@ static bool lists_read(PyObject *const *objects, int count, bool holes, lists *l
                             "optimiser step: lists of tensors of one length are expected");
             return false;
         }
-        l->list[i] = PyMem_Calloc((size_t)l->n + 1, sizeof **l->list);
-        if (!l->list[i]) return PyErr_NoMemory(), false;
+        l->list[i] = binding_alloc((size_t)l->n + 1, sizeof **l->list);
+        if (!l->list[i]) return false;
         for (Py_ssize_t k = 0; k < l->n; k++) {
             PyObject *o = PyTuple_GET_ITEM(l->items[i], k);
             if (o == Py_None && holes) continue;
@@ -285,9 +283,11 @@ static PyObject *take_states(PyObject *states, Py_ssize_t n) {
 static PyObject *momentum_buffers(PyObject *states, Py_ssize_t n) {
     PyObject *list = PyList_New(n);
     for (Py_ssize_t i = 0; list && i < n; i++) {
-        PyObject *b =
-            states ? PyDict_GetItemString(PyTuple_GET_ITEM(states, i), "momentum_buffer") : NULL;
-        PyList_SET_ITEM(list, i, Py_NewRef(b ? b : Py_None)); /* b was borrowed */
+        PyObject *state = states ? PyTuple_GET_ITEM(states, i) : NULL, *b;
+        if (binding_item(state, "momentum_buffer", &b) < 0)
+            Py_CLEAR(list);
+        else
+            PyList_SET_ITEM(list, i, b ? b : Py_NewRef(Py_None));
     }
     return list;
 }
@@ -362,9 +362,9 @@ static PyObject *adam_step_body(PyObject *module, PyObject *args) {
     lists l = {.n = -1};
     PyObject *counts = NULL;
     bool ok = lists_read(objects, 5, false, &l) && (counts = take_states(states, l.n));
-    double *numbers = ok ? PyMem_Calloc((size_t)l.n + 1, sizeof *numbers) : NULL;
+    double *numbers = ok ? binding_alloc((size_t)l.n + 1, sizeof *numbers) : NULL;
     Py_ssize_t counted = 0;
-    if (ok && !numbers) ok = (PyErr_NoMemory(), false);
+    ok = ok && numbers;
     while (ok && counted < l.n) {
         ok = count_step(PyTuple_GET_ITEM(counts, counted), 1, &numbers[counted]);
         counted += ok;
@@ -378,7 +378,7 @@ static PyObject *adam_step_body(PyObject *module, PyObject *args) {
         while (counted-- > 0) count_step(PyTuple_GET_ITEM(counts, counted), -1, &numbers[counted]);
         PyErr_Restore(type, value, traceback);
     }
-    PyMem_Free(numbers);
+    heap_free(numbers);
     Py_XDECREF(counts);
     lists_free(&l);
     if (!ok) return NULL;

@@ -166,7 +166,7 @@ static PyObject *op_norm(PyObject **v) { /* input, p, dim, keepdim, dtype */
     double p = 2;
     int dt = -1;
     if (v[1] && PyUnicode_Check(v[1])) {
-        if (strcmp(PyUnicode_AsUTF8(v[1]), "fro") != 0) {
+        if (!binding_is_text(v[1], "fro")) {
             PyErr_Format(PyExc_NotImplementedError, "norm(p=%R): not in simt yet; nearest is 'fro'",
                          v[1]);
             return NULL;

@@ -292,11 +292,11 @@ static PyObject *split_even(tensor *t, int axis, int64_t size) {
         return NULL;
     }
     Py_ssize_t n = total && size ? (Py_ssize_t)((total - 1) / size + 1) : 1;
-    int64_t *ends = PyMem_Malloc(sizeof *ends * (size_t)n);
-    if (!ends) return PyErr_NoMemory();
+    int64_t *ends = binding_alloc((size_t)n + 1, sizeof *ends);
+    if (!ends) return NULL;
     for (Py_ssize_t i = 0; i < n; i++) ends[i] = i + 1 < n ? (i + 1) * size : total;
     PyObject *r = parts(t, axis, ends, n, false);
-    PyMem_Free(ends);
+    heap_free(ends);
     return r;
 }
 
@@ -311,7 +311,7 @@ static PyObject *op_split(PyObject **v) {
     PyObject *sizes = binding_tuple(v[1]);
     if (!sizes) return NULL;
     Py_ssize_t n = PyTuple_GET_SIZE(sizes);
-    int64_t *ends = PyMem_Malloc(sizeof *ends * (size_t)(n + 1)), total = 0;
+    int64_t *ends = binding_alloc((size_t)n + 1, sizeof *ends), total = 0;
     bool ok = ends != NULL;
     for (Py_ssize_t i = 0; ok && i < n; i++) {
         int64_t size;
@@ -328,7 +328,7 @@ static PyObject *op_split(PyObject **v) {
                      (long long)(self->a->ndim ? self->a->shape[axis] : 0), axis, v[1]);
     else if (ok)
         r = parts(self, axis, ends, n, false);
-    PyMem_Free(ends);
+    heap_free(ends);
     Py_DECREF(sizes);
     return r;
 }
@@ -378,7 +378,7 @@ static PyObject *join(PyObject **v, bool stack, const char *name) {
         return NULL;
     }
     Py_ssize_t n = PyTuple_GET_SIZE(list), used = 0;
-    tensor **ts = PyMem_Malloc(sizeof *ts * (size_t)(n + 1)), *out = NULL;
+    tensor **ts = binding_alloc((size_t)n + 1, sizeof *ts), *out = NULL;
     bool ok = ts != NULL;
     for (Py_ssize_t i = 0; ok && i < n; i++) {
         PyObject *o = PyTuple_GET_ITEM(list, i);
@@ -415,7 +415,7 @@ static PyObject *join(PyObject **v, bool stack, const char *name) {
         r = tensor_result(stack ? grad_stack(ts, (int)used, axis, &out)
                                 : grad_concatenate(ts, (int)used, axis, &out),
                           out);
-    PyMem_Free(ts);
+    heap_free(ts);
     Py_DECREF(list);
     return r;
 }

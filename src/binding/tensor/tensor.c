@@ -485,13 +485,10 @@ static bool ready_type(PyObject *module) {
     enum { TABLES = sizeof tables / sizeof *tables };
     size_t total = 0, at = 0;
     for (int i = 0; i < TABLES; i++) total += count_methods(tables[i]);
-    PyMethodDef *all = PyMem_Calloc(total + 2, sizeof *all);
+    PyMethodDef *all = binding_alloc(total + 2, sizeof *all);
     size_t own = count_getset(own_getset), other = count_getset(tensor_autograd_getset);
-    PyGetSetDef *getset = PyMem_Calloc(own + other + 1, sizeof *getset);
-    if (!all || !getset) {
-        PyErr_NoMemory();
-        return false;
-    }
+    PyGetSetDef *getset = binding_alloc(own + other + 1, sizeof *getset);
+    if (!all || !getset) return false;
     for (int i = 0; i < TABLES; i++) {
         size_t n = count_methods(tables[i]);
         memcpy(all + at, tables[i], n * sizeof *all);

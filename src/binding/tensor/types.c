@@ -225,11 +225,11 @@ bool tensor_check_device(PyObject *o) {
     }
     if (!d) return false;
     const char *kind = PyUnicode_AsUTF8(((pydevice *)d)->type);
-    bool cpu = strcmp(kind, "cpu") == 0;
-    if (!cpu && strcmp(kind, "cuda") != 0)
+    bool cpu = kind && strcmp(kind, "cpu") == 0;
+    if (!cpu && kind && strcmp(kind, "cuda") != 0)
         PyErr_Format(PyExc_NotImplementedError,
                      "device='%s': not in simt yet; nearest is torch.device('cpu')", kind);
-    else if (!cpu)
+    else if (!cpu && kind)
         PyErr_Format(
             PyExc_RuntimeError,
             "Found no NVIDIA driver on your system. Please check that you have an NVIDIA GPU and "
@@ -326,7 +326,7 @@ static PyObject *generator_manual_seed(PyObject *self, PyObject *seed) {
     uint64_t value = (uint64_t)PyLong_AsLongLongAndOverflow(seed, &overflow);
     if (overflow > 0) value = PyLong_AsUnsignedLongLong(seed);
     if (overflow < 0 || (overflow > 0 && PyErr_Occurred())) {
-        PyErr_Clear();
+        binding_forgive_if(PyExc_OverflowError);
         return PyErr_Format(PyExc_ValueError, "Overflow when unpacking long long: the seed %R",
                             seed);
     }
