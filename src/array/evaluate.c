@@ -7,6 +7,7 @@
  *
  * An interrupt (Ctrl-C) stops the run between groups of nodes, never the program: what is done is
  * committed, the other nodes are the open program again (queue_reopen_locked) and run with the next look.
+ * Where there is no memory to plan the program, it stays open as a whole.
  * So what has been begun must leave no trace: a step that changes memory with contents is run whole or
  * undone, all other steps can be repeated. A fork in a signal handler is, in the child, such an interrupt.
  */
@@ -37,6 +38,7 @@ static struct {
     struct undo *undo;      /* what it changes, where that is to be undone if it does not end */
 } run;
 
+static bool unplanned;  /* the last run had no memory for its plan */
 static bool lost_write; /* a write was dropped and nobody has heard of it */
 static simt_diag lost;
 
@@ -411,7 +413,6 @@ static void stop_plan(const graph_plan *plan) {
 
 static simt_status run_plan(const cached_plan *cached) {
     const graph_plan *plan = cached->plan;
-    SIMT_TRY(reserve(plan, cached->most_args));
     memset(run.bad, 0, plan->nbuffers);
     memset(run.filled, 0, plan->nbuffers * sizeof *run.filled);
     uint32_t b = 0;
@@ -451,8 +452,35 @@ static void end_program(void) {
         queue_clear_locked();
 }
 
+/* The plan of the program, which is closed, and room for its run. */
+static simt_status find_plan(const cached_plan **cached) {
+    array_context *c = &array_ctx;
+    SIMT_TRY(close_program());
+    if ((*cached = plan_cache_find(&c->program))) {
+        c->stats.plan_hits++;
+    } else {
+        c->stats.plans++;
+        void *token = c->gil_drop ? c->gil_drop() : NULL;
+        simt_status status = plan_cache_make(&c->program, cached);
+        if (c->gil_take) c->gil_take(token);
+        if (status != SIMT_OK) return status;
+    }
+    return reserve((*cached)->plan, (*cached)->most_args);
+}
+
+/* Planning had no memory: the program is open again, and a look needs a plan for its own part only. */
+static void leave_program(void) {
+    unplanned = true;
+    graph_program_reopen(&array_ctx.program);
+    array_ctx.reopened = true;
+    part_end_locked(false);
+}
+
+bool evaluate_was_planned(void) { return !unplanned; }
+
 static simt_status evaluate_once(void) {
     array_context *c = &array_ctx;
+    unplanned = false;
     if (c->program.nnodes == 0) {
         if (c->nslots) end_program();
         return SIMT_OK;
@@ -460,21 +488,15 @@ static simt_status evaluate_once(void) {
     SIMT_TRY(order_await_program());
     c->stats.evaluations++;
     const cached_plan *cached = NULL;
-    simt_status status = close_program();
-    if (status == SIMT_OK && (cached = plan_cache_find(&c->program))) {
-        c->stats.plan_hits++;
-    } else if (status == SIMT_OK) {
-        c->stats.plans++;
-        void *token = c->gil_drop ? c->gil_drop() : NULL;
-        status = plan_cache_make(&c->program, &cached);
-        if (c->gil_take) c->gil_take(token);
-    }
-    if (status == SIMT_OK) status = run_plan(cached);
-    if (status == SIMT_ERR_INTERRUPT) {
+    simt_status status = find_plan(&cached);
+    bool planned = status == SIMT_OK;
+    if (planned) status = run_plan(cached);
+    if (status == SIMT_ERR_MEMORY && !planned) leave_program();
+    if (status == SIMT_ERR_INTERRUPT || unplanned) {
         order_changed();
         return status;
     }
-    if (status != SIMT_OK && !(cached && run.ndiags)) fail_all();
+    if (!planned) fail_all();
     end_program();
     order_changed();
     return status;
@@ -490,7 +512,7 @@ simt_status evaluate_locked(void) {
 }
 
 simt_status evaluate_outcome_locked(const storage *s, simt_status ran) {
-    if (ran == SIMT_ERR_INTERRUPT) return ran;
+    if (ran == SIMT_ERR_INTERRUPT || (ran != SIMT_OK && unplanned)) return ran;
     if (s && s->failed && ran == SIMT_ERR_MEMORY && lost.code == ran)
         lost_write = false; /* one cause */
     if (s && s->failed)

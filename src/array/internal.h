@@ -35,7 +35,7 @@ typedef struct array_context {
     simt_runtime *rt;
     device *dev;
     bool ready, eager;
-    bool reopened; /* the program has nodes that an interrupt left */
+    bool reopened; /* the program has nodes that an interrupt, or planning without memory, left */
     /* What computes without the interpreter's lock now: the program, or anything. */
     enum { RUNS_NOTHING, RUNS_PROGRAM, RUNS_ANY } running;
     bool deferred; /* an interrupt waits for the interpreter: array_clear_deferred */
@@ -139,8 +139,9 @@ simt_status queue_append_locked(const graph_node *n, const int64_t *offsets,
 void queue_reopen_locked(const graph_plan *plan, const bool *left);
 
 /* Runs the open program. Failure: the first failure of a step; what depends on it is marked. An interrupt:
- * what has not run is the open program again. */
+ * what has not run is the open program again. Without memory for planning: all of it is. */
 simt_status evaluate_locked(void);
+bool evaluate_was_planned(void); /* false: the last run was not, for want of memory */
 /* The storage has no value; or, where the write that failed is into memory with contents, it was dropped. */
 void evaluate_fail_locked(const array_slot *slot, const simt_diag *diag);
 /* Until part_end_locked the program is what this storage, which it writes, needs; false: it needs all. */

@@ -7,6 +7,9 @@
  * Interrupts: an operation that ran at once and was interrupted has not happened. One that only made the
  * program too long has, and its caller, who may be in the middle of more (backward, a layer's running
  * statistics), must not notice: the binding raises the interrupt once it is back in the interpreter.
+ *
+ * Without memory to plan the program, what waits goes on waiting; the operation that was to be run at once, or
+ * that made the program too long, has not happened.
  */
 #include <string.h>
 
@@ -116,6 +119,13 @@ static simt_status run_long(array *target) {
     return evaluate_outcome_locked(target->store, status);
 }
 
+/* The last node was to be run and could not be planned: it has not happened, what was before it waits. */
+static void withdraw(const graph_program *before) {
+    array_context *c = &array_ctx;
+    graph_program_withdraw(&c->program, before);
+    if (c->npositions && c->positions[c->npositions - 1].node >= before->nnodes) c->npositions--;
+}
+
 static simt_status add_locked(queue_request *q, array **result) {
     graph_node *n = &q->node;
     SIMT_TRY(reserve());
@@ -154,12 +164,13 @@ static simt_status add_locked(queue_request *q, array **result) {
         if (n->scalar[i] < 0) n->in[i].buffer = slot_of(q->in[i]->store);
     n->out.buffer = slot_of(target->store);
     uint32_t number = array_ctx.program.nnodes;
+    const graph_program before = array_ctx.program;
     simt_status status = graph_program_add(&array_ctx.program, n, q->scalars);
     if (status != SIMT_OK) { /* slots without a node are harmless */
         *result = target;
         return status;
     }
-    array_slot *slot = &array_ctx.slots[n->out.buffer];
+    array_slot *slot = &array_ctx.slots[n->out.buffer], slot_before = *slot;
     slot->written = true;
     slot->fresh |= q->fresh;
     if (q->out) ++*array_version(target);
@@ -170,10 +181,16 @@ static simt_status add_locked(queue_request *q, array **result) {
     }
     array_ctx.stats.nodes++;
     *result = target;
-    if (exposed || array_ctx.eager) return run_now(number, target);
-    if (array_ctx.program.nnodes >= MOST_NODES || array_ctx.pinned > MOST_PINNED)
-        return run_long(target);
-    return SIMT_OK;
+    if (exposed || array_ctx.eager)
+        status = run_now(number, target);
+    else if (array_ctx.program.nnodes >= MOST_NODES || array_ctx.pinned > MOST_PINNED)
+        status = run_long(target);
+    if (status != SIMT_OK && !evaluate_was_planned()) {
+        withdraw(&before);
+        array_ctx.slots[n->out.buffer] = slot_before; /* its number is the same */
+        if (q->out) --*array_version(target);
+    }
+    return status;
 }
 
 simt_status queue_add(queue_request *q, array **result) {

@@ -132,7 +132,23 @@ static simt_status close_offsets(graph_program *p, uint32_t nbuffers) {
     return SIMT_OK;
 }
 
+void graph_program_reopen(graph_program *p) {
+    p->nwords = p->open_words;
+    p->hash = p->open_hash;
+    p->nbuffers = 0;
+}
+
+void graph_program_withdraw(graph_program *p, const graph_program *mark) {
+    p->nwords = mark->nwords;
+    p->noffsets = mark->noffsets;
+    p->nscalars = mark->nscalars;
+    p->nnodes = mark->nnodes;
+    p->hash = mark->hash;
+}
+
 simt_status graph_program_close(graph_program *p, const graph_buffer *buffers, uint32_t n) {
+    p->open_words = p->nwords;
+    p->open_hash = p->hash;
     SIMT_TRY(close_offsets(p, n));
     p->buffer_words = p->nwords;
     for (uint32_t i = 0; i < n; i++)

@@ -1,0 +1,139 @@
+"""Planning without memory: what waited goes on waiting, only what was asked for raises."""
+
+import itertools
+
+import numpy as np
+import pytest
+import simt.cupy as cp
+import simt.torch as torch
+from simt import _core
+
+ON = 1 << 60
+pytestmark = pytest.mark.skipif(_core.heap_counts() is None, reason="a release build")
+
+
+def without_memory(call, first, last):
+    """The call's value, or MemoryError, while these allocations fail."""
+    _core.heap_deny(first, last)
+    try:
+        return call()
+    except MemoryError:
+        return MemoryError
+    finally:
+        _core.heap_allow()
+
+
+def moments(dense=40):
+    """Allocations that fail: one alone, or it with all that follow."""
+    for k in itertools.chain(range(dense), range(dense, 1000, 23)):
+        yield k, k
+        yield k, ON
+
+
+def pending():
+    """Looks at values that wait, and what they must give."""
+    _core.heap_forget()  # so that all of it is planned
+    x = cp.arange(1000.0)
+    y = x * 2 + 1
+    z = cp.zeros(1000)
+    z[::2] = y[::2]
+    w = cp.sort(-y)
+    z += 1
+    plain = np.arange(1000.0)
+    values = [(plain * 2 + 1)[::2].sum() + 1000, 7.0, -1999.0, plain.sum()]
+    return [z.sum().item, y[3].item, w[0].item, x.sum().item], values
+
+
+@pytest.mark.parametrize("which", range(3))
+def test_looks_are_repeated(which):
+    raised = 0
+    for first, last in moments():
+        looks, values = pending()
+        value = without_memory(looks[which], first, last)
+        raised += value is MemoryError
+        assert value in (MemoryError, values[which])
+        assert [look() for look in looks] == values
+        if value is not MemoryError and last == ON:
+            break
+    assert raised > 20
+
+
+def test_others_are_seen_when_one_cannot_be_planned():
+    looks, values = pending()
+    assert without_memory(looks[0], 0, ON) is MemoryError
+    assert without_memory(looks[0], 0, ON) is MemoryError
+    assert [look() for look in reversed(looks)] == values[::-1]
+
+
+def test_gradients_wait():
+    model = torch.nn.Sequential(torch.nn.Linear(5, 6), torch.nn.Tanh(), torch.nn.Linear(6, 1))
+
+    def backward():
+        model.zero_grad()
+        loss = model(torch.ones(4, 5)).square().mean()
+        loss.backward()
+        return loss
+
+    def gradients():
+        return [p.grad.tolist() for p in model.parameters()]
+
+    right, raised = backward().item(), 0
+    wanted = gradients()
+    for k in range(0, 3000, 70):
+        _core.heap_forget()
+        loss = backward()
+        value = without_memory(loss.item, k, ON)
+        raised += value is MemoryError
+        assert gradients() == wanted and loss.item() == right
+        if value is not MemoryError:
+            break
+    assert raised > 2
+
+
+@pytest.mark.parametrize("seen", ["input", "output"])
+def test_operation_that_runs_at_once_has_not_happened(seen):
+    """Memory that NumPy sees is computed at once: the failed operation is withdrawn alone."""
+    raised = 0
+    for first, last in moments():
+        _core.heap_forget()
+        a, b = torch.arange(6.0), torch.ones(6)
+        other = b * 3
+        view = a.numpy()
+        if seen == "output":
+            value = without_memory(lambda: a.add_(other) is a, first, last)
+        else:
+            value = without_memory(lambda: b.add_(a) is b, first, last)
+        failed = value is MemoryError
+        raised += failed
+        assert other.tolist() == [3.0] * 6
+        plain = np.arange(6.0)
+        a_right, b_right = plain + (3 if seen == "output" else 0), np.ones(6) + plain
+        if failed:
+            a_right = plain
+        assert view.tolist() == a.tolist() == a_right.tolist()
+        if seen == "input":
+            assert b.tolist() == (np.ones(6) if failed else b_right).tolist()
+        if failed:  # again, with memory
+            (a.add_(other) if seen == "output" else b.add_(a)).sum().item()
+            got = a if seen == "output" else b
+            assert got.tolist() == (plain + 3 if seen == "output" else b_right).tolist()
+        elif last == ON:
+            break
+    assert raised > 10
+
+
+def test_long_program_without_memory():
+    _core.heap_forget()
+    x = cp.zeros(3)
+    done = 0
+    for i in range(1100):
+        try:
+            if i > 990:
+                _core.heap_deny(0, ON)
+            x += 1
+            done += 1
+        except MemoryError:
+            pass
+        finally:
+            _core.heap_allow()
+    assert 990 <= done < 1100 and x.tolist() == [done] * 3
