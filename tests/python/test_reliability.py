@@ -9,7 +9,7 @@ import pytest
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 FOLDER = os.path.join(ROOT, "tools", "reliability")
 LITTLE = {  # kind -> arguments of its short run
-    "allocations": "--only kernel_add,arrays_sort,torch_files --every 17 --python 29".split(),
+    "allocations": "--only kernel_add,_const,_sort,_shapes --every 31 --python 1".split(),
     "forks": ["--count", "4", "--seed", "1"],
     "interrupts": ["--count", "20", "--seed", "1"],
     "limits": ["--count", "6", "--rounds", "40", "--seed", "1"],

@@ -1,4 +1,4 @@
-"""Each allocation of each program of programs/memory.py fails once, then it and all that follow.
+"""Each allocation of each program of programs/ fails once, then it and all that follow.
 
 The result must be a MemoryError or the right value; afterwards the program gives the right value,
 and as much memory is alive as before. Ours are those of base/heap.h and of arenas, all of which
@@ -15,15 +15,16 @@ import re
 
 from common import run_python
 
+COMPILE_PYTHON = ("kernel_vectorize", "kernel_guvectorize")
+FILES = ["kernels", "arrays", "tensors"]
 PROGRAMS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "programs")
 CHILD = """
 import faulthandler, gc, sys
 sys.path.insert(0, {here!r})
-import memory
 from simt import _core
 
 faulthandler.enable()
-program = memory.PROGRAMS[sys.argv[1]]
+program = getattr(__import__(sys.argv[5]), sys.argv[1])
 kind, first, step = sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
 deny = _core.heap_deny if kind == "heap" else _core.python_deny
 allow = _core.heap_allow if kind == "heap" else _core.python_allow
@@ -109,18 +110,20 @@ def arguments(parser):
     parser.add_argument("--most", type=int, default=0, help="stop at so many failures of a program")
 
 
-def names():
-    """The programs, without importing simt here."""
-    with open(os.path.join(PROGRAMS, "memory.py"), encoding="utf-8") as f:
-        return re.findall(r"^def ((?:kernel|arrays|torch)_\w+)", f.read(), re.M)
+def programs():
+    """(name, file) of each, without importing simt here."""
+    for file in FILES:
+        with open(os.path.join(PROGRAMS, f"{file}.py"), encoding="utf-8") as f:
+            for name in re.findall(r"^def ((?:kernel|arrays|torch)_\w+)", f.read(), re.M):
+                yield name, file
 
 
-def try_program(name, kind, first, step):
+def try_program(name, file, kind, first, step):
     """(allocations tried, failures): goes on behind one that ends the process."""
     text = CHILD.format(here=PROGRAMS)
     tried, failures = 0, []
     while True:
-        outcome = run_python(text, name, kind, first, step, timeout=1200, SIMT_NUM_THREADS=1)
+        outcome = run_python(text, name, kind, first, step, file, timeout=3600, SIMT_NUM_THREADS=1)
         at = None
         for line in outcome.out.splitlines():
             word, _, rest = line.partition(" ")
@@ -139,15 +142,15 @@ def try_program(name, kind, first, step):
 
 def run(options):
     total, failed = 0, 0
-    for name in names():
+    for name, file in programs():
         if not any(part in name for part in options.only.split(",")):
             continue
-        python = 0 if name == "kernel_vectorize" else options.python  # it compiles Python
+        python = 0 if name in COMPILE_PYTHON else options.python
         kinds = [("heap", options.every), ("python", python)]
         for kind, step in kinds:
             if step <= 0:
                 continue
-            tried, failures = try_program(name, kind, options.seed % step, step)
+            tried, failures = try_program(name, file, kind, options.seed % step, step)
             for line in failures[: options.most or None]:
                 print(line, flush=True)
             print(
