@@ -95,7 +95,7 @@ print("total", total, flush=True)
 for k in range(first, total, step):
     for end in (k, ALL) if kind == "heap" else (k,):
         print("at", k, "once" if end == k else "on", flush=True)
-        faulthandler.dump_traceback_later(60, exit=True)
+        faulthandler.dump_traceback_later(600, exit=True)
         wrong = check(k, end)
         if wrong:
             print("wrong", wrong, flush=True)
