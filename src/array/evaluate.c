@@ -402,7 +402,7 @@ static void stop_plan(const graph_plan *plan) {
     memset(run.left, 0, plan->nnodes * sizeof *run.left);
     for (uint32_t i = run.step; i < plan->nsteps; i++) {
         const graph_step *step = &plan->steps[i];
-        uint8_t mark = run.ndiags ? step_bad(plan, step) : 0;
+        uint8_t mark = step_bad(plan, step);
         if (mark) fail_step(plan, step, mark);
         for (uint32_t k = 0; k < step->nnodes && !mark; k++) run.left[step->nodes[k]] = true;
     }

@@ -119,7 +119,7 @@ typedef struct graph_program {
         view_buffers_capacity; /* by view: its buffer, | GRAPH_WRITTEN for outputs */
     uint32_t *first_view, first_view_capacity; /* scratch of closing */
     uint32_t buffer_words;                     /* where the buffer facts start in words */
-    uint32_t open_words;                       /* of the nodes alone, when it is closed */
+    uint32_t open_words;                       /* of the nodes alone: what closing adds is not in */
     uint64_t open_hash;
     uint64_t
         *scalars; /* bits of the value in the node's compute type (or f64/i64 as the row says) */
@@ -142,7 +142,7 @@ void graph_program_clear(graph_program *p); /* keeps the memory */
 simt_status graph_program_add(graph_program *p, const graph_node *node, const uint64_t *scalars);
 /* Appends the facts of buffers 0..n-1; the program is then a key. */
 simt_status graph_program_close(graph_program *p, const graph_buffer *buffers, uint32_t n);
-/* After closing, whether it failed or not: nodes can be added again. */
+/* Closed or not, it is open: nodes can be added. */
 void graph_program_reopen(graph_program *p);
 /* The program is what it was when `mark` was a copy of it: nodes that were added since are gone. */
 void graph_program_withdraw(graph_program *p, const graph_program *mark);

@@ -24,7 +24,8 @@ void graph_program_deinit(graph_program *p) {
 
 void graph_program_clear(graph_program *p) {
     p->nwords = p->noffsets = p->nscalars = p->nnodes = p->nbuffers = 0;
-    p->hash = 0;
+    p->open_words = 0;
+    p->hash = p->open_hash = 0;
 }
 
 static bool reserve(void **array, uint32_t *capacity, size_t item, uint32_t needed) {
@@ -87,8 +88,8 @@ simt_status graph_program_add(graph_program *p, const graph_node *node, const ui
     p->view_buffers[p->noffsets - 1] |= GRAPH_WRITTEN;
     uint64_t hash = p->hash;
     for (uint64_t *word = first; word < w; word++) hash = hash_mix(hash, *word);
-    p->hash = hash;
-    p->nwords = (uint32_t)(w - p->words);
+    p->hash = p->open_hash = hash;
+    p->nwords = p->open_words = (uint32_t)(w - p->words);
     for (int i = 0; i < node->nscalars; i++) p->scalars[p->nscalars++] = scalars[i];
     p->nnodes++;
     return SIMT_OK;
@@ -139,16 +140,14 @@ void graph_program_reopen(graph_program *p) {
 }
 
 void graph_program_withdraw(graph_program *p, const graph_program *mark) {
-    p->nwords = mark->nwords;
+    p->nwords = p->open_words = mark->nwords;
     p->noffsets = mark->noffsets;
     p->nscalars = mark->nscalars;
     p->nnodes = mark->nnodes;
-    p->hash = mark->hash;
+    p->hash = p->open_hash = mark->hash;
 }
 
 simt_status graph_program_close(graph_program *p, const graph_buffer *buffers, uint32_t n) {
-    p->open_words = p->nwords;
-    p->open_hash = p->hash;
     SIMT_TRY(close_offsets(p, n));
     p->buffer_words = p->nwords;
     for (uint32_t i = 0; i < n; i++)

@@ -58,6 +58,16 @@ def test_looks_are_repeated(which):
     assert raised > 20
 
 
+def test_many_values_wait():
+    """More than the program's facts have room for on the stack."""
+    for first, last in itertools.islice(moments(), 12):
+        _core.heap_forget()
+        values = [cp.arange(5.0) + i for i in range(100)]
+        without_memory(values[50].sum().item, first, last)
+        more = [v * 2 for v in values]
+        assert [v.tolist() for v in more] == [[2 * (i + k) for k in range(5)] for i in range(100)]
+
+
 def test_others_are_seen_when_one_cannot_be_planned():
     looks, values = pending()
     assert without_memory(looks[0], 0, ON) is MemoryError
