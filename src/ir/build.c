@@ -5,18 +5,19 @@
 
 #define HAS(flags, letter) (__builtin_strchr(flags, letter) != NULL)
 const ir_op_info ir_op_table[IR_OP_COUNT] = {
-#define OP(id, name, operands, types, result, flags, meaning) \
-    [IR_##id] = {name,                                        \
-                 meaning,                                     \
-                 operands,                                    \
-                 #types[0],                                   \
-                 #result[0],                                  \
-                 HAS(flags, 'P'),                             \
-                 HAS(flags, 'R'),                             \
-                 HAS(flags, 'W'),                             \
-                 HAS(flags, 'C'),                             \
-                 HAS(flags, 'M'),                             \
-                 HAS(flags, 'X'),                             \
+#define OP(id, name, operands, types, result, flags, group, meaning) \
+    [IR_##id] = {name,                                               \
+                 meaning,                                            \
+                 operands,                                           \
+                 #types[0],                                          \
+                 #result[0],                                         \
+                 IR_IN_##group,                                      \
+                 HAS(flags, 'P'),                                    \
+                 HAS(flags, 'R'),                                    \
+                 HAS(flags, 'W'),                                    \
+                 HAS(flags, 'C'),                                    \
+                 HAS(flags, 'M'),                                    \
+                 HAS(flags, 'X'),                                    \
                  HAS(flags, 'T')},
 #include "ir/ops.def"
 #undef OP

@@ -69,24 +69,49 @@ const char *ir_type_name(ir_type t); /* "i32", "f16", "ptr.global" */
 ir_type ir_type_of_dtype(dtype dt);  /* bool is kept in memory and registers as i8 holding 0 or 1 */
 
 typedef enum ir_op {
-#define OP(id, name, operands, types, result, flags, meaning) IR_##id,
+#define OP(id, ...) IR_##id,
 #include "ir/ops.def"
 #undef OP
     IR_OP_COUNT
 } ir_op;
 
-static inline bool ir_op_is_atomic(ir_op op) { return op >= IR_ATOMIC_ADD && op <= IR_ATOMIC_CAS; }
-/* activemask to match.all: their operands come from lanes of one warp. */
-static inline bool ir_op_is_warp(ir_op op) { return op >= IR_ACTIVEMASK && op <= IR_MATCH_ALL; }
-static inline bool ir_op_is_barrier(ir_op op) { return op >= IR_BARRIER && op <= IR_BARRIER_OR; }
+/* The column `group` of ops.def; families of several groups are neighbours here. */
+typedef enum ir_group {
+    IR_IN_PLAIN,
+    IR_IN_DIVISION,
+    IR_IN_MATH,
+    IR_IN_COMPARE,
+    IR_IN_FCOMPARE,
+    IR_IN_CONVERT,
+    IR_IN_MEMORY,
+    IR_IN_ATOMIC,
+    IR_IN_FATOMIC,
+    IR_IN_SWAP,
+    IR_IN_BARRIER,
+    IR_IN_WARP,
+    IR_IN_SHUFFLE,
+    IR_IN_VOTE,
+    IR_IN_CONTROL
+} ir_group;
 
 typedef struct ir_op_info {
     const char *name, *meaning;
     int8_t operands; /* -1: any number */
     char types, result;
+    uint8_t group; /* ir_group */
     bool pure, reads, writes, control, commutative, convergent, special;
 } ir_op_info;
 extern const ir_op_info ir_op_table[IR_OP_COUNT];
+
+static inline ir_group ir_op_group(ir_op op) { return (ir_group)ir_op_table[op].group; }
+static inline bool ir_op_is_atomic(ir_op op) {
+    return ir_op_group(op) >= IR_IN_ATOMIC && ir_op_group(op) <= IR_IN_SWAP;
+}
+/* activemask to match.all: their operands come from lanes of one warp. */
+static inline bool ir_op_is_warp(ir_op op) {
+    return ir_op_group(op) >= IR_IN_WARP && ir_op_group(op) <= IR_IN_VOTE;
+}
+static inline bool ir_op_is_barrier(ir_op op) { return ir_op_group(op) == IR_IN_BARRIER; }
 
 /* imm of IR_SPECIAL; i32 where nothing else is said */
 typedef enum ir_special {

@@ -70,13 +70,12 @@ static bool memory_imm_fits(uint64_t imm) {
 
 static simt_status check_atomic(const verifying *v, const ir_inst *inst) {
     ir_type type = inst->results->type;
-    bool floating = inst->op == IR_ATOMIC_FADD ||
-                    (inst->op >= IR_ATOMIC_FMIN && inst->op <= IR_ATOMIC_FMAX_ORD);
-    bool any = inst->op == IR_ATOMIC_EXCH || inst->op == IR_ATOMIC_CAS;
+    ir_group group = ir_op_group(inst->op);
     for (unsigned i = 1; i < inst->nargs; i++)
         if (inst->args[i]->type != type)
             return bad(v, inst, "operands of another type than the result");
-    if (type_allowed(any ? 'A' : floating ? 'F' : 'N', type)) return SIMT_OK;
+    if (type_allowed(group == IR_IN_SWAP ? 'A' : group == IR_IN_FATOMIC ? 'F' : 'N', type))
+        return SIMT_OK;
     return bad(v, inst, "an atomic operation does not take this type");
 }
 
@@ -183,9 +182,8 @@ static simt_status check_types(const verifying *v, const ir_inst *inst) {
         break;
     default: break;
     }
-    return inst->nargs == 1 && inst->op >= IR_TRUNC && inst->op <= IR_BITCAST
-               ? check_conversion(v, inst)
-               : SIMT_OK;
+    return inst->nargs == 1 && ir_op_group(inst->op) == IR_IN_CONVERT ? check_conversion(v, inst)
+                                                                      : SIMT_OK;
 }
 
 static simt_status check_jump(const verifying *v, const ir_inst *inst) {

@@ -42,7 +42,7 @@ typedef struct meetings {
 } meetings;
 
 static const ir_value *mask_of(const ir_inst *in) {
-    return in->op >= IR_SHFL_IDX && in->op <= IR_SHFL_BFLY ? in->args[2] : in->args[in->nargs - 1];
+    return ir_op_group(in->op) == IR_IN_SHUFFLE ? in->args[2] : in->args[in->nargs - 1];
 }
 
 /* ---- groups ---- */

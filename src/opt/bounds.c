@@ -169,7 +169,7 @@ static const term zero = {NULL, 0};
 /* ---- outcomes ---- */
 
 static bool is_compare(const ir_inst *in) {
-    return in->op >= IR_EQ && in->op <= IR_LE_U && in->args[0]->type != IR_I1;
+    return ir_op_group(in->op) == IR_IN_COMPARE && in->args[0]->type != IR_I1;
 }
 
 /* Of a compare: 1, 0, or -1: not known. */

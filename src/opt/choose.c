@@ -13,8 +13,8 @@ static bool is_cheap(const ir_inst *inst) {
     ir_op op = inst->op;
     if (!ir_op_table[op].pure || op == IR_ALLOC) return false;
     bool divides =
-        (op >= IR_DIV_S && op <= IR_REM_U) || op == IR_FDIV || op == IR_FSQRT || op == IR_FREM;
-    return !divides && !(op >= IR_EXP && op <= IR_PHILOX);
+        ir_op_group(op) == IR_IN_DIVISION || op == IR_FDIV || op == IR_FSQRT || op == IR_FREM;
+    return !divides && ir_op_group(op) != IR_IN_MATH;
 }
 
 /* The values that a side gives, or NULL where it does more than compute a little. */

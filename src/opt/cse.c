@@ -105,7 +105,9 @@ static void order_operands(ir_inst *inst) {
 
 /* Compares are cheaper made again than kept for a region inside: there it is often the rare case, and
  * where only an `if` looks at one, a back end need not compute it for each thread. */
-static bool is_compare(ir_op op) { return op >= IR_EQ && op <= IR_FLE; }
+static bool is_compare(ir_op op) {
+    return ir_op_group(op) == IR_IN_COMPARE || ir_op_group(op) == IR_IN_FCOMPARE;
+}
 
 static void visit(table *t, ir_region *region) {
     uint32_t start = t->count;

@@ -232,8 +232,9 @@ static ir_value *simplify(const ir_inst *inst) {
         const ir_inst *from = inst->args[0]->inst;
         if (from && from->op == IR_ZEXT && from->args[0]->type == IR_I1) return from->args[0];
     }
-    if (ir_type_is_float(inst->args[0]->type) && inst->op < IR_TRUNC) return simplify_float(inst);
-    if (inst->op >= IR_TRUNC && inst->op <= IR_BITCAST) return simplify_cast(inst);
+    bool converts = ir_op_group(inst->op) == IR_IN_CONVERT;
+    if (ir_type_is_float(inst->args[0]->type) && !converts) return simplify_float(inst);
+    if (converts) return simplify_cast(inst);
     return simplify_integer(inst);
 }
 

@@ -179,7 +179,7 @@ static bool is_linear_condition(vm_emitter *e, const ir_value *v, unsigned depth
     if (in->op == IR_AND)
         return is_linear_condition(e, in->args[0], depth + 1, count) &&
                is_linear_condition(e, in->args[1], depth + 1, count);
-    if (in->op < IR_EQ || in->op > IR_LE_U || in->args[0]->type == IR_I1) return false;
+    if (ir_op_group(in->op) != IR_IN_COMPARE || in->args[0]->type == IR_I1) return false;
     return ++*count <= VM_MOST_COMPARES && vm_is_scalar(e->p, in->args[0]) &&
            vm_is_scalar(e->p, in->args[1]);
 }

@@ -150,7 +150,7 @@ static void emit_arithmetic(vm_emitter *e, const ir_inst *in, uint32_t dst) {
     else if (back)
         to = e->temp[3] != 0 ? e->temp[3] : (e->temp[3] = vm_new_slot(e, 4));
     add_kernel(e, one, row->form[type][form], to, x[0].entry, x[1].entry, x[2].entry);
-    if (in->op >= IR_EXP && in->op <= IR_PHILOX) vm_add_cost(e, 250, !one);
+    if (ir_op_group(in->op) == IR_IN_MATH) vm_add_cost(e, 250, !one);
     if (in->op == IR_FDIV || in->op == IR_FSQRT) vm_add_cost(e, 130, !one);
     if (back) add_kernel(e, one, e->c->kernels->cast[IR_FPTRUNC][VM_F32].to[half], dst, to, 0, 0);
 }
@@ -318,7 +318,7 @@ static void emit_barrier(vm_emitter *e, const ir_inst *in) {
 
 static void emit_warp(vm_emitter *e, const ir_inst *in) {
     vm_warp *x = &e->c->warps[e->c->nwarps];
-    bool shuffles = in->op >= IR_SHFL_IDX && in->op <= IR_SHFL_BFLY, one = e->c->lanes == 1;
+    bool shuffles = ir_op_group(in->op) == IR_IN_SHUFFLE, one = e->c->lanes == 1;
     operand o[4] = {{0}};
     for (unsigned i = 0; i < in->nargs; i++) o[i] = operand_of(e, in->args[i], one);
     *x = (vm_warp){.op = in->op, .pos = in->pos};

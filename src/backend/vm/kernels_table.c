@@ -50,8 +50,7 @@ NONE(VOTE_EQ) NONE(BALLOT) NONE(MATCH_ANY) NONE(MATCH_ALL) NONE(FENCE) NONE(FAUL
                     NONE(CVT_NUMPY_S) NONE(CVT_NUMPY_U) NONE(FPEXT) NONE(FPTRUNC) NONE(BITCAST)
 /* clang-format on */
 
-#define OP(id, name, operands, types, result, flags, meaning) \
-    extern const vm_row SIMT_ISA(vm_row_##id);
+#define OP(id, ...) extern const vm_row SIMT_ISA(vm_row_##id);
 #include "ir/ops.def"
 #undef OP
 #define CASTS(M) \
@@ -67,7 +66,7 @@ const vm_kernels SIMT_ISA(vm_kernels) = {
     .isa = STRING(SIMT_ISA_NAME),
     .row =
         {
-#define OP(id, name, operands, types, result, flags, meaning) [IR_##id] = &SIMT_ISA(vm_row_##id),
+#define OP(id, ...) [IR_##id] = &SIMT_ISA(vm_row_##id),
 #include "ir/ops.def"
 #undef OP
         },

@@ -39,7 +39,7 @@ static void write_bits(void *p, unsigned size, uint64_t bits) {
 
 /* log2 of the result's bytes */
 static unsigned result_size(const vm_warp *x) {
-    if (x->op >= IR_SHFL_IDX && x->op <= IR_VOTE_EQ) return x->size;
+    if (ir_op_group(x->op) == IR_IN_SHUFFLE || ir_op_group(x->op) == IR_IN_VOTE) return x->size;
     return 2;
 }
 
@@ -140,8 +140,8 @@ static bool gather(const vm_code *c, const vm_gang *g, const vm_warp *x, uint32_
 
 /* Whole warps, one lane operand, one width: a fixed permutation. */
 static bool shuffle_all(const vm_code *c, vm_gang *g, const vm_warp *x) {
-    if (x->op < IR_SHFL_IDX || x->op > IR_SHFL_BFLY || x->size < 2 || x->one_value ||
-        !x->one_lane || !x->one_mask || !x->one_width)
+    if (ir_op_group(x->op) != IR_IN_SHUFFLE || x->size < 2 || x->one_value || !x->one_lane ||
+        !x->one_mask || !x->one_width)
         return false;
     if (g->now.count != g->now.top || g->now.top % WARP != 0 || c->lanes % WARP != 0) return false;
     if (word_of(g, x->mask, true, 0) != UINT32_MAX) return false;
