@@ -121,7 +121,7 @@ static simt_status find_dtypes(array_op op, const operand *in, int nin, const op
     if (o->face == FACE_TORCH) widen_halves(op, in, nin, compute);
     if (o->casting && rule != 'L')
         for (int i = rule == 'W'; i < nin; i++)
-            if (in[i].a && !o->has_dtype)
+            if (in[i].a && in[i].a->dt != *compute && !o->has_dtype)
                 SIMT_TRY(check_cast(op, o->face, o->casting, in[i].a->dt, *compute));
     return check_power(op, in, *compute);
 }

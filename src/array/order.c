@@ -60,30 +60,35 @@ static bool is_used(const storage *s, bool stream) {
 }
 
 simt_status order_begin(storage *const *stores, int n, bool stream) {
-    for (int i = 0; i < n && !inside; i++) {
+    unsigned *own = &inside;
+    __asm__("" : "+r"(own)); /* to find it costs a call: once */
+    bool alone = *own || (!running && array_ctx.running == RUNS_NOTHING);
+    for (int i = 0; i < n && !alone; i++) {
         if (!is_used(stores[i], stream)) continue;
         SIMT_TRY(await_change());
         i = -1; /* all of them again */
     }
+    unsigned now = process; /* a signal handler may have forked */
     for (int i = 0; i < n; i++) {
         storage *s = stores[i];
         if (!s) continue;
-        if (s->kernels_process != process) s->kernels = s->default_kernels = 0;
-        s->kernels_process = process;
+        if (s->kernels_process != now) s->kernels = s->default_kernels = 0;
+        s->kernels_process = now;
         s->kernels++;
         s->default_kernels += !stream;
     }
     running++;
-    inside++;
+    ++*own;
     return SIMT_OK;
 }
 
 void order_end(storage *const *stores, int n, bool stream) {
+    unsigned now = process;
     inside--;
     if (running) running--;
     for (int i = 0; i < n; i++) {
         storage *s = stores[i];
-        if (!s || s->kernels_process != process || !s->kernels) continue;
+        if (!s || s->kernels_process != now || !s->kernels) continue;
         s->kernels--;
         if (!stream && s->default_kernels) s->default_kernels--;
     }

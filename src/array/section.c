@@ -4,8 +4,7 @@
 #include "base/heap.h"
 
 section_state sections;
-_Thread_local size_t sections_own[2];
-_Thread_local unsigned sections_begun, sections_queued;
+_Thread_local section_own sections_own;
 
 typedef struct retired {
     struct retired *next;
@@ -74,5 +73,5 @@ void section_retire(void *object, void (*release)(void *object)) {
 }
 
 void section_after_fork(void) {
-    for (int phase = 0; phase < 2; phase++) sections.open[phase] = sections_own[phase];
+    for (int phase = 0; phase < 2; phase++) sections.open[phase] = sections_own.open[phase];
 }

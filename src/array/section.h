@@ -22,7 +22,13 @@ typedef struct section_state {
     bool any_retired; /* something waits */
 } section_state;
 extern section_state sections;
-extern _Thread_local size_t sections_own[2]; /* this thread's: all that a forked child has left */
+
+/* This thread's. */
+typedef struct section_own {
+    size_t open[2];         /* all that a forked child has left */
+    unsigned begun, queued; /* outermost sections; the last one that queued something */
+} section_own;
+extern _Thread_local section_own sections_own;
 
 /* Releases what may go (slow path of section_end). */
 void section_advance(void);
@@ -30,24 +36,33 @@ void section_after_fork(void);
 
 /* Whether this thread's section (of those in each other, the outermost) has queued no operation so far, or
  * there is none (a call that makes one array): it may still be left as if it had not begun. */
-extern _Thread_local unsigned sections_begun,
-    sections_queued; /* the last one that queued something */
-static inline void section_queued(void) { sections_queued = sections_begun; }
+static inline void section_queued(void) {
+    section_own *own = &sections_own;
+    own->queued = own->begun;
+}
 static inline bool section_is_fresh(void) {
-    return !(sections_own[0] | sections_own[1]) || sections_queued != sections_begun;
+    const section_own *own = &sections_own;
+    return !(own->open[0] | own->open[1]) || own->queued != own->begun;
 }
 
-static inline unsigned section_begin(void) {
-    unsigned phase = sections.phase;
-    if (!(sections_own[0] | sections_own[1])) sections_begun++;
-    sections.open[phase]++;
-    sections_own[phase]++;
-    return phase;
+typedef struct section {
+    unsigned phase; /* the one it began in */
+    section_own *own;
+} section;
+
+static inline section section_begin(void) {
+    section s = {sections.phase, &sections_own};
+    __asm__("" : "+r"(s.own)); /* to find it costs a call: section_end shall not do it again */
+    s.own->begun += !(s.own->open[0] | s.own->open[1]);
+    sections.open[s.phase]++;
+    s.own->open[s.phase]++;
+    return s;
 }
 
-static inline void section_end(unsigned phase) {
-    sections_own[phase]--;
-    if (--sections.open[phase] == 0 && __builtin_expect(sections.any_retired, 0)) section_advance();
+static inline void section_end(section s) {
+    s.own->open[s.phase]--;
+    if (--sections.open[s.phase] == 0 && __builtin_expect(sections.any_retired, 0))
+        section_advance();
 }
 
 /* Releases `object` (NULL is fine) when all that is in flight has ended, the caller's own section included:

@@ -33,7 +33,7 @@ extern PyTypeObject binding_ndarray_type; /* simt._core.ndarray, the cupy face *
  * point from Python that may give up the GIL on the way runs inside one. */
 #define IN_SECTION(expression)                         \
     ({                                                 \
-        unsigned section_ = section_begin();           \
+        section section_ = section_begin();            \
         __typeof__(expression) result_ = (expression); \
         section_end(section_);                         \
         result_;                                       \

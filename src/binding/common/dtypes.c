@@ -25,7 +25,7 @@ static const struct {
 static bool find_name(const char *name, dtype *out) {
     if (*name == '<' || *name == '|' || *name == '=') name++;
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        if (strcmp(names[i].name, name) != 0) continue;
+        if (*names[i].name != *name || strcmp(names[i].name, name) != 0) continue;
         *out = names[i].dt;
         return true;
     }

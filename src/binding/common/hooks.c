@@ -70,11 +70,14 @@ void binding_release_object(void *owner) {
 
 /* ---- the C stack ---- */
 
-/* The lowest address that calls of Python code may begin at, in this thread. */
-static char *stack_limit(void) {
-    static _Thread_local char *limit;
-    if (limit) return limit;
-    limit = (char *)1; /* unknown: no limit of ours */
+static _Thread_local struct own {
+    char *
+        limit; /* the lowest address that calls of Python code may begin at; NULL: not asked for yet */
+    int reading;
+} own_state;
+
+static __attribute__((noinline)) char *find_stack_limit(void) {
+    char *limit = (char *)1; /* unknown: no limit of ours */
 #ifdef __linux__
     pthread_attr_t attr;
     void *low;
@@ -87,26 +90,27 @@ static char *stack_limit(void) {
     return limit;
 }
 
-static _Thread_local int reading;
-
 bool binding_enter(void) {
-    if ((char *)__builtin_frame_address(0) < stack_limit()) {
+    struct own *own = &own_state;
+    __asm__("" : "+r"(own)); /* to find it costs a call: once */
+    if (__builtin_expect(!own->limit, 0)) own->limit = find_stack_limit();
+    if ((char *)__builtin_frame_address(0) < own->limit) {
         PyErr_SetString(PyExc_RecursionError, "maximum recursion depth exceeded: Python code and "
                                               "simt call each other too deeply");
         return false;
     }
     if (Py_EnterRecursiveCall(" in simt") != 0) return false;
-    reading++;
+    own->reading++;
     return true;
 }
 
 void binding_leave(void) {
-    reading--;
+    own_state.reading--;
     Py_LeaveRecursiveCall();
 }
 
 bool binding_may_replace(const char *what) {
-    if (reading == 0) return true;
+    if (own_state.reading == 0) return true;
     PyErr_Format(PyExc_RuntimeError,
                  "%s cannot be replaced while the arguments of an operation are read", what);
     return false;

@@ -300,13 +300,32 @@ static bool put_part(binding_key *k, const array *a, part *p, int rest, graph_fa
     return ok;
 }
 
+static bool is_plain_number(PyObject *o) { return o == Py_None || PyLong_CheckExact(o); }
+
+/* Numbers, slices of numbers, None and ... run no Python code. */
+static bool is_plain(PyObject *o) {
+    if (PySlice_Check(o)) {
+        PySliceObject *s = (PySliceObject *)o;
+        return is_plain_number(s->start) && is_plain_number(s->stop) && is_plain_number(s->step);
+    }
+    return is_plain_number(o) || o == Py_Ellipsis;
+}
+
+static bool is_plain_key(PyObject *key) {
+    if (!PyTuple_CheckExact(key)) return is_plain(key);
+    Py_ssize_t n = PyTuple_GET_SIZE(key), i = 0;
+    while (i < n && is_plain(PyTuple_GET_ITEM(key, i))) i++;
+    return i == n;
+}
+
 bool binding_key_parse(array *a, PyObject *key, graph_face face, binding_key *out) {
     memset(out->index, 0, sizeof out->index);
     out->nitems = out->nindices = 0;
     out->front = false;
     parts p = {.face = face};
     int rest, axis = 0, view_axis = 0;
-    if (!binding_enter()) return false;
+    bool plain = is_plain_key(key);
+    if (!plain && !binding_enter()) return false;
     bool ok = split_key(&p, key) && count_axes(&p, a->ndim, &rest);
     if (ok && a->ndim + p.n > MAX_PARTS) {
         PyErr_SetString(PyExc_IndexError, "too many indices for array");
@@ -322,7 +341,7 @@ bool binding_key_parse(array *a, PyObject *key, graph_face face, binding_key *ou
         ok = false;
     }
     if (ok && out->nindices > 0) out->front = separated(&p);
-    binding_leave();
+    if (!plain) binding_leave();
     parts_deinit(&p);
     if (!ok) binding_key_deinit(out);
     return ok;

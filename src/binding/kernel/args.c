@@ -16,7 +16,11 @@ typedef struct walk {
     kernel_args *k;
     const kernel_names *names;
     int argument, depth;
+    bool entered; /* binding_enter: an argument may run Python code */
 } walk;
+
+/* Before the first argument that may run Python code: most launches have none. */
+static bool enter(walk *w) { return w->entered || (w->entered = binding_enter()); }
 
 /* ---- errors ---- */
 
@@ -278,8 +282,10 @@ static bool add_text(walk *w, const char *text) {
 
 /* The class's name and its fields' into the signature; *found: it is a named tuple's. */
 static bool add_names(walk *w, PyObject *o, bool *found) {
+    *found = false;
+    if (PyTuple_CheckExact(o)) return true;
     PyObject *fields = NULL;
-    if (!PyTuple_CheckExact(o) && binding_attribute(o, "_fields", &fields) < 0) return false;
+    if (!enter(w) || binding_attribute(o, "_fields", &fields) < 0) return false;
     *found = fields && PyTuple_Check(fields) && PyTuple_GET_SIZE(fields) == PyTuple_GET_SIZE(o);
     const char *dot = strrchr(Py_TYPE(o)->tp_name, '.');
     bool ok = !*found || add_text(w, dot ? dot + 1 : Py_TYPE(o)->tp_name);
@@ -329,6 +335,7 @@ static bool add_buffer(walk *w, PyObject *o) {
 
 static bool add_other(walk *w, PyObject *o) {
     device_array *d;
+    if (!enter(w)) return false;
     if (binding_is_numpy_scalar(o)) return add_numpy_scalar(w, o);
     if (PyObject_CheckBuffer(o)) return add_buffer(w, o);
     if (PyLong_Check(o)) return add_int(w, o);
@@ -360,12 +367,11 @@ bool kernel_args_walk(kernel_args *k, const kernel_names *names, PyObject *const
     k->nsignature = k->nslots = k->narrays = 0;
     k->faces = false;
     walk w = {.k = k, .names = names};
-    for (w.argument = 0; w.argument < n; w.argument++) {
-        if (add(&w, args[w.argument])) continue;
-        kernel_args_release(k);
-        return false;
-    }
-    return true;
+    bool ok = true;
+    for (; ok && w.argument < n; w.argument++) ok = add(&w, args[w.argument]);
+    if (w.entered) binding_leave();
+    if (!ok) kernel_args_release(k);
+    return ok;
 }
 
 void kernel_args_release(kernel_args *k) {

@@ -263,11 +263,8 @@ static bool launch(const configured *c, PyObject *const *args, Py_ssize_t n) {
     kernel_args k;
     kernel_names names = {d->name, d->function};
     if (!check_launch(c) || !check_count(d, n) || !binding_start() ||
-        (warnings_on && !warn_of_launch(c, args, n)) || !binding_enter())
+        (warnings_on && !warn_of_launch(c, args, n)) || !kernel_args_walk(&k, &names, args, n))
         return kernel_add_definition(d->function, d->name);
-    bool walked = kernel_args_walk(&k, &names, args, n);
-    binding_leave();
-    if (!walked) return kernel_add_definition(d->function, d->name);
     bool ok = true;
     for (; n < d->nparameters; n++) k.signature[k.nsignature++] = PY_SIG_DEFAULT;
     uint32_t block[3] = {(uint32_t)c->block[0], (uint32_t)c->block[1], (uint32_t)c->block[2]};
