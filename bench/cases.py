@@ -9,6 +9,7 @@ import sys
 import time
 
 import numpy as np
+from turns import slices, turn
 
 BATCH = 64
 
@@ -16,7 +17,11 @@ BATCH = 64
 def time_groups(step, finish, groups, per_group):
     """Seconds per step for each group; one group before them warms up."""
     out = []
+    groups, per_group = slices(groups, per_group)
     for group in range(groups + 1):
+        if group:
+            turn(step)
+            finish()
         start = time.perf_counter()
         for _ in range(per_group):
             step()
@@ -146,7 +151,7 @@ def make_arrays(library, n):
 
 
 def expressions(library, n=10_000_000):
-    """{expression: seconds of each of 7 runs}."""
+    """{expression: seconds of each run}."""
     xp, a, b = make_arrays(library, n)
     m = a.reshape(4000, n // 4000)
     evaluate = evaluator(library)
@@ -168,7 +173,8 @@ def expressions(library, n=10_000_000):
 def time_expression(run, evaluate, runs=7):
     evaluate(run())
     out = []
-    for _ in range(runs):
+    for _ in range(slices(runs)[0]):
+        turn(lambda: evaluate(run()))
         start = time.perf_counter()
         result = run()
         evaluate(result)
@@ -180,14 +186,59 @@ def time_expression(run, evaluate, runs=7):
 def small_add(library):
     xp, a, b = make_arrays(library, 10)
     evaluate = evaluator(library)
-    count = 20_000
-    out = []
-    for _ in range(6):
-        start = time.perf_counter()
-        for _ in range(count):
-            evaluate(a + b)
-        out.append((time.perf_counter() - start) / count)
-    return out[1:]
+    return time_groups(lambda: evaluate(a + b), lambda: None, 5, 20_000)
+
+
+# ---- what a call costs beside its work (library: simt)
+
+
+def calls(library):
+    """{what: seconds of each group}."""
+    import simt.torch as torch
+    from simt.numba import cuda
+    from simt.torch.utils.data import DataLoader, TensorDataset
+
+    x = torch.ones(10)
+    w = torch.ones(10, requires_grad=True)
+    own = [cuda.to_device(np.ones(100, np.float32)) for _ in range(2)]
+    host = [np.ones(100, np.float32) for _ in range(2)]
+    data = TensorDataset(torch.ones(640, 8), torch.zeros(640).long())
+    lengths = iter(range(11, 10**9))
+
+    def make_kernel():
+        @cuda.jit
+        def axpy(x, y, k):
+            i = cuda.grid(1)
+            if i < x.size:
+                total = 0.0
+                for j in range(4):
+                    total += x[i] * j
+                y[i] += k * total if total > 3 else total
+
+        return axpy[1, 128]
+
+    def gradient():
+        w.grad = None
+        (w * x).sum().backward()
+        w.grad.sum().item()
+
+    def new_plan():
+        y = torch.ones(next(lengths))
+        (torch.exp(y) * 2 + y.sum()).sum().item()
+
+    kernel = make_kernel()
+    work = {
+        "(x+1).sum().item()": (lambda: (x + 1).sum().item(), 1000),
+        "x[0].item()": (lambda: x[0].item(), 5000),
+        "backward, 10 elements": (gradient, 400),
+        "launch, device arrays": (lambda: kernel(*own, 2.0), 4000),
+        "launch, host arrays": (lambda: kernel(*host, 2.0), 2000),
+        "first launch": (lambda: make_kernel()(*own, 2.0), 20),
+        "first evaluation": (new_plan, 20),
+        "epoch of 10 batches": (lambda: [a.sum() for a, _ in DataLoader(data, 64)], 4),
+    }
+    nothing = lambda: None
+    return {name: time_groups(run, nothing, 8, count) for name, (run, count) in work.items()}
 
 
 CASES = {
@@ -196,6 +247,7 @@ CASES = {
     "step_cnn_adam": lambda library: step_cnn(library, "Adam"),
     "expressions": expressions,
     "small_add": small_add,
+    "calls": calls,
 }
 
 if __name__ == "__main__":

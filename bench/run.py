@@ -5,7 +5,10 @@
 
 --against compares this simt with another build of itself instead: FOLDER holds the other's package
 (as `tools/link_core.py BUILD --tree` makes it: BUILD/python), --own this one's. Both should be
-release builds: meson setup BUILD -Dbuildtype=release -Db_ndebug=true.
+release builds, as pip makes them: meson setup BUILD -Dbuildtype=release -Doptimization=2
+-Db_ndebug=true. Both are alive at once and run slices of some milliseconds in turns; the ratio that
+tells a change from a busy machine is the median of the ratios of neighbouring slices, which stands
+beside that of the best. What lies between the quartiles of those ratios is noise.
 
 The peers get an environment of their own (.venv-bench; about 6 GB with PyTorch). Each case runs in
 fresh processes, one library after the other, --rounds times over, so that a slow spell of the
@@ -24,6 +27,8 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+
+from lockstep import run_in_turns
 
 ROOT = Path(__file__).resolve().parent.parent
 BENCH = ROOT / "bench"
@@ -110,10 +115,10 @@ class Bench:
     def environment(self, library):
         return self.envs.get(library, self.env)
 
-    def in_turns(self, case, libraries, run, unit="s"):
+    def in_turns(self, case, libraries, run, unit="s", times=1):
         """run(library) -> list of numbers, in turns; a library that fails is left out."""
         values, failed = {name: [] for name in libraries}, set()
-        for _ in range(self.rounds):
+        for _ in range(self.rounds * times):
             for name in libraries:
                 if name in failed:
                     continue
@@ -121,11 +126,43 @@ class Bench:
                     values[name] += run(name)
                 except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as e:
                     failed.add(name)
-                    tail = (getattr(e, "stderr", "") or str(e)).strip().splitlines()[-1:]
-                    self.problems.append(f"{case}, {name}: {''.join(tail)}")
+                    self.problem(case, name, e)
         for name in libraries:
             if values[name]:
                 self.add(case, name, values[name], unit)
+
+    def cases(self, what, libraries, command):
+        """command(library) prints the seconds of the case `what`, or {case: seconds} of several."""
+        collected, failed = {}, set()
+        for _ in range(self.rounds):
+            names = [name for name in libraries if name not in failed]
+            for name, seconds in self.measure(what, names, command, failed):
+                several = seconds if isinstance(seconds, dict) else {what: seconds}
+                for case, values in several.items():
+                    collected.setdefault((case, name), []).extend(values)
+        for (case, name), values in sorted(collected.items(), key=lambda x: x[0][0]):
+            self.add(case, name, values)
+
+    def measure(self, what, libraries, command, failed):
+        """(library, its seconds) of one round: builds slice by slice in turns, peers one by one."""
+        if "before" in self.python:
+            groups = [libraries]
+        else:
+            groups = [[name] for name in libraries]
+        for group in groups:
+            try:
+                if len(group) > 1:
+                    how = {name: (command(name), self.environment(name)) for name in group}
+                    yield from run_in_turns(how).items()
+                else:
+                    yield from ((name, self.seconds(command(name), name)) for name in group)
+            except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as e:
+                failed.update(group)
+                self.problem(what, " and ".join(group), e)
+
+    def problem(self, what, library, error):
+        tail = (getattr(error, "stderr", "") or str(error)).strip().splitlines()[-1:]
+        self.problems.append(f"{what}, {library}: {''.join(tail)}")
 
     def add(self, case, library, values, unit="s"):
         row = {"case": case, "library": library, "unit": unit, "best": min(values)}
@@ -134,9 +171,8 @@ class Bench:
         print(f"{case:<28} {library:<8} {show(row['best'], unit):>10} best", flush=True)
 
     def case(self, library, name):
-        """One case of cases.py in a fresh process; its decoded output."""
-        command = [self.python[library], str(BENCH / "cases.py"), interface(library), name]
-        return self.seconds(command, library)
+        """The command of one case of cases.py."""
+        return [self.python[library], str(BENCH / "cases.py"), interface(library), name]
 
     def seconds(self, command, library):
         env = self.environment(library)
@@ -214,40 +250,31 @@ def run_seed_tensor(bench):
 def run_steps(bench):
     for name in ("step_mlp", "step_cnn_sgd", "step_cnn_adam"):
         libraries = bench.libraries("simt", "torch")
-        bench.in_turns(name, libraries, lambda library, n=name: bench.case(library, n))
+        bench.cases(name, libraries, lambda library, n=name: bench.case(library, n))
 
 
 def run_expressions(bench):
     libraries = bench.libraries("simt", "numpy", "numexpr", "torch")
-    run_many(bench, "expressions", libraries, lambda library: bench.case(library, "expressions"))
+    bench.cases("expressions", libraries, lambda library: bench.case(library, "expressions"))
 
 
 def run_kernels(bench):
-    def run(library):
-        command = program(bench, library, BENCH / "kernels.py") + [interface(library)]
-        return bench.seconds(command, library)
+    def command(library):
+        return program(bench, library, BENCH / "kernels.py") + [interface(library)]
 
-    run_many(bench, "kernels", bench.libraries("simt", "numba"), run)
-
-
-def run_many(bench, what, libraries, run):
-    """run(library) -> {case: seconds}, in turns."""
-    collected = {}
-    for _ in range(bench.rounds):
-        for library in libraries:
-            try:
-                for name, values in run(library).items():
-                    collected.setdefault((name, library), []).extend(values)
-            except subprocess.CalledProcessError as e:
-                tail = e.stderr.strip().splitlines()[-1:]
-                bench.problems.append(f"{what}, {library}: {''.join(tail)}")
-    for (name, library), values in sorted(collected.items(), key=lambda x: x[0][0]):
-        bench.add(name, library, values)
+    bench.cases("kernels", bench.libraries("simt", "numba"), command)
 
 
 def run_small(bench):
     libraries = bench.libraries("simt", "numpy", "torch")
-    bench.in_turns("a+b, 10 elements", libraries, lambda name: bench.case(name, "small_add"))
+    bench.cases("a+b, 10 elements", libraries, lambda name: bench.case(name, "small_add"))
+
+
+def run_calls(bench):
+    """What calls of simt cost: for two builds only."""
+    if "before" in bench.python:
+        libraries = bench.libraries("simt")
+        bench.cases("calls", libraries, lambda library: bench.case(library, "calls"))
 
 
 IMPORTS = {
@@ -255,6 +282,7 @@ IMPORTS = {
     "simt": "import simt",
     "simt.torch": "import simt.torch",
     "simt.cupy": "import simt.cupy",
+    "simt.numba": "from simt.numba import cuda",
     "numpy": "import numpy",
     "torch": "import torch",
 }
@@ -262,15 +290,23 @@ IMPORTS = {
 
 def run_import(bench):
     """Whole processes; what counts is the time beyond bare Python's."""
-    bench.python |= {"simt.torch": sys.executable, "simt.cupy": sys.executable}
+    faces = ("simt", "simt.torch", "simt.cupy", "simt.numba")
 
-    def run(name):
-        command = [bench.python[name], "-c", IMPORTS[interface(name)]]
-        bench.process(command, ROOT, name)
-        times = range(5 if name != "torch" else 1)
-        return [bench.process(command, ROOT, name)[0] for _ in times]
+    def run(library, what, times):
+        command = [bench.python[library], "-c", IMPORTS[what]]
+        return [bench.process(command, ROOT, library)[0] for _ in range(times)]
 
-    bench.in_turns("process start + import", bench.libraries(*IMPORTS), run)
+    def warm_and_run(name):
+        run(name, name, 1)
+        return run(name, name, 5 if name != "torch" else 1)
+
+    if "before" in bench.python:
+        for face in faces:
+            one = lambda library, face=face: run(library, face, 1)
+            bench.in_turns(f"process, {IMPORTS[face]}", bench.libraries("simt"), one, times=8)
+        return
+    bench.python |= dict.fromkeys(faces, sys.executable)
+    bench.in_turns("process start + import", bench.libraries(*IMPORTS), warm_and_run)
 
 
 def run_accuracy(bench, data="MNIST"):
@@ -298,6 +334,7 @@ def run_accuracy(bench, data="MNIST"):
 BENCHMARKS = {
     "import": run_import,
     "small": run_small,
+    "calls": run_calls,
     "expressions": run_expressions,
     "kernels": run_kernels,
     "steps": run_steps,
@@ -334,6 +371,25 @@ def table(rows):
     return "\n".join(lines)
 
 
+def table_of_builds(rows):
+    """Markdown: one line per case; ratios above 1 say that this build takes less than the other."""
+    before = {row["case"]: row for row in rows if row["library"] == "before"}
+    lines = [
+        "| case | before, best | now, best | before / now: best | slices: median (quartiles) |"
+    ]
+    lines.append("|---|---|---|---|---|")
+    for now in (row for row in rows if row["library"] == "simt" and row["case"] in before):
+        then, unit = before[now["case"]], now["unit"]
+        pairs = [a / b for a, b in zip(then["values"], now["values"], strict=False)]
+        low, middle, high = statistics.quantiles(pairs, n=4) if len(pairs) > 1 else pairs * 3
+        best = then["best"] / now["best"]
+        slower = unit != "%" and max(best, middle) < 0.97
+        cells = [now["case"], show(then["best"], unit), show(now["best"], unit), f"{best:.3f}"]
+        cells.append(f"{middle:.3f} ({low:.2f}-{high:.2f})" + (" slower" if slower else ""))
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
 def machine():
     cpu = platform.processor() or platform.machine()
     try:
@@ -360,7 +416,7 @@ def main():
     bench = Bench(args)
     for name in args.only:
         BENCHMARKS[name](bench)
-    text = table(bench.rows)
+    text = table_of_builds(bench.rows) if args.against else table(bench.rows)
     print("\n" + text)
     for problem in bench.problems:
         print("problem:", problem)

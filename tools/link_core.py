@@ -3,15 +3,22 @@
 link_core.py BUILD          links BUILD's extension into python/simt (the development build)
 link_core.py BUILD --tree   makes BUILD/python/simt of links to python/simt and BUILD's extension
                             (a second build, e.g. with sanitizers, beside the first)
+
+python/simt is that of the sources which BUILD was made from, in another worktree too: an extension
+works with its own Python only.
 """
 
 import glob
+import json
 import os
 import shutil
 import sys
 
-ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-PACKAGE = os.path.join(ROOT, "python", "simt")
+
+def package_of(build):
+    with open(os.path.join(build, "meson-info", "meson-info.json")) as f:
+        sources = json.load(f)["directories"]["source"]
+    return os.path.join(sources, "python", "simt")
 
 
 def relink(target, link):
@@ -26,14 +33,14 @@ def main(build, tree):
     extensions = glob.glob(os.path.join(build, "src", "binding", "_core*.so"))
     if len(extensions) != 1:
         sys.exit(f"link_core.py: expected one extension in {build}, found {extensions}")
-    folder = PACKAGE
+    package = folder = package_of(build)
     if tree:
         folder = os.path.join(build, "python", "simt")
         shutil.rmtree(os.path.dirname(folder), ignore_errors=True)
         os.makedirs(folder)
-        for name in os.listdir(PACKAGE):
+        for name in os.listdir(package):
             if not name.startswith("_core") and name != "__pycache__":
-                relink(os.path.join(PACKAGE, name), os.path.join(folder, name))
+                relink(os.path.join(package, name), os.path.join(folder, name))
     relink(extensions[0], os.path.join(folder, os.path.basename(extensions[0])))
 
 

@@ -1,7 +1,10 @@
 """The repository's own tools: layer rules, size report, package list."""
 
 import importlib.util
+import json
 import os
+import subprocess
+import sys
 
 import pytest
 
@@ -133,3 +136,55 @@ def test_coverage_lists_what_a_module_offers(tmp_path):
     ]
     coverage.write({"a.md": "1"}, str(tmp_path))
     assert sorted(os.listdir(tmp_path)) == ["a.md"]
+
+
+def test_a_build_is_linked_with_the_python_of_its_own_sources(tmp_path):
+    write(
+        tmp_path,
+        {
+            "theirs/python/simt/__init__.py": "",
+            "build/meson-info/meson-info.json": json.dumps(
+                {"directories": {"source": str(tmp_path / "theirs")}}
+            ),
+            "build/src/binding/_core.so": "",
+        },
+    )
+    load("link_core").main(str(tmp_path / "build"), tree=True)
+    package = tmp_path / "build" / "python" / "simt"
+    assert os.readlink(package / "__init__.py") == str(
+        tmp_path / "theirs" / "python" / "simt" / "__init__.py"
+    )
+    assert os.readlink(package / "_core.so") == str(tmp_path / "build/src/binding/_core.so")
+
+
+IN_TURNS = """
+import json, sys
+sys.path.insert(0, {bench!r})
+from turns import slices, turn
+for i in range(slices(1)[0]):
+    turn()
+    open({log!r}, "a").write({name!r})
+    if {name!r} == "c":
+        raise ValueError("no more")
+print(json.dumps({{"seconds": [{name!r}]}}))
+"""
+
+
+def test_the_slices_of_two_programs_run_in_turns(tmp_path, monkeypatch):
+    bench = os.path.join(ROOT, "bench")
+    monkeypatch.syspath_prepend(bench)
+    lockstep = importlib.import_module("lockstep")
+    log = str(tmp_path / "log")
+
+    def run(*names):
+        texts = {name: IN_TURNS.format(bench=bench, log=log, name=name) for name in names}
+        env = dict(os.environ)
+        return lockstep.run_in_turns(
+            {n: ([sys.executable, "-c", t], env) for n, t in texts.items()}
+        )
+
+    assert run("a", "b") == {"a": ["a"], "b": ["b"]}
+    assert (tmp_path / "log").read_text() == "baabbaab"
+    with pytest.raises(subprocess.CalledProcessError) as e:
+        run("a", "c")
+    assert "ValueError: no more" in e.value.stderr
