@@ -140,6 +140,80 @@ def wide(n):
     yield "o[i] = x"
 
 
+def stores(n):
+    """Values that are all computed before the first is stored."""
+    for k in range(n // 4):
+        yield f"v{k} = a[i + {k}] * 2.5"
+    for k in range(n // 4):
+        yield f"o[i + {k}] = v{k}"
+
+
+def warps(n):
+    """Warp operations, each in a branch that some lanes take."""
+    yield "t = cuda.threadIdx.x"
+    yield "x = a[i]"
+    for k in range(n // 4):
+        yield f"if t < {k % 7 + 1}:"
+        yield f"    x += cuda.shfl_sync({(1 << k % 7 + 1) - 1}, x, 0)"
+    yield "o[i] = x"
+
+
+def masks(n):
+    """Warp operations of the lanes that are there, where data parts them."""
+    yield "x = a[i]"
+    for k in range(n // 5):
+        yield f"if x > {k % 7 + 0.5}:"
+        yield "    cuda.syncwarp(cuda.activemask())"
+        yield "    x += 1.0"
+    yield "o[i] = x"
+
+
+def crowds(n):
+    """Warp operations in branches of many different groups of lanes."""
+    yield "t = cuda.threadIdx.x"
+    yield "x = a[i]"
+    for k in range(n // 5):
+        mask = (k * 2654435761 >> 8) % 255 + 1
+        yield f"if {mask} >> t & 1:"
+        yield f"    x += cuda.shfl_sync({mask}, x, 0)"
+    yield "o[i] = x"
+
+
+def spins(n):
+    """Loops that wait for what other threads write, in a row."""
+    yield "x = a[i]"
+    for k in range(n // 8):
+        yield f"while o[{k}] > a[{k}] + 1e9:"
+        yield "    pass"
+    yield "o[i] = x"
+
+
+def rotations(n):
+    """A loop in which as many variables change places, of which one differs between threads."""
+    names = [f"v{k}" for k in range(n // 3)]
+    yield from (f"{name} = {k}.0" for k, name in enumerate(names))
+    yield f"{names[-1]} = a[i]"
+    yield "for k in range(2 + int(a[0])):"
+    yield "    " + ", ".join(names) + " = " + ", ".join(names[1:] + names[:1])
+    yield "x = 0.0"
+    yield from (f"x += {name} * {k + 1}" for k, name in enumerate(names))
+    yield "o[i] = x"
+
+
+def shuffles(n):
+    """Likewise in no order, in threads that run singly."""
+    names = [f"v{k}" for k in range(n // 3)]
+    new = [names[k * 7919 % len(names)] for k in range(len(names))]
+    yield "while cuda.atomic.max(o, i, 1.0) < 1.0:"
+    yield "    pass"
+    yield from (f"{name} = a[i] + {k}" for k, name in enumerate(names))
+    yield "for k in range(3):"
+    yield "    " + ", ".join(names) + " = " + ", ".join(new)
+    yield "x = 0.0"
+    yield from (f"x += {name} * {k + 1}" for k, name in enumerate(names))
+    yield "o[i] = x"
+
+
 FUNCTIONS = """
 @cuda.jit(device=True)
 def f0(x, k):
@@ -154,13 +228,16 @@ def f2(x, k):
     return f0(x, k) + f1(x, k)
 """
 SHAPES = (straight, constants, live, loads, nests, ifs, guards, variables, loops, sums, body, calls)
-SHAPES = {shape.__name__: shape for shape in (*SHAPES, chains, wide)}
+SHAPES += (chains, wide, stores, spins, rotations)
+SHAPES = {shape.__name__: shape for shape in SHAPES}
+# Those that Python alone can't run.
+DEVICE_SHAPES = {shape.__name__: shape for shape in (warps, masks, crowds, shuffles)}
 
 
 def kernel_of(shape, n):
     """The kernel of a shape with about n operations."""
     lines = ["@cuda.jit", "def kernel(o, a):", "    i = cuda.grid(1)"]
-    lines += ["    " + line for line in SHAPES[shape](n)]
+    lines += ["    " + line for line in (SHAPES | DEVICE_SHAPES)[shape](n)]
     source = FUNCTIONS + "\n".join(lines) + "\n"
     name = f"<{shape} {n}>"
     linecache.cache[name] = (len(source), None, source.splitlines(True), name)
@@ -186,7 +263,7 @@ def main():
     options = parser.parse_args()
     sizes = [int(n) for n in options.sizes.split(",")]
     print(f"{'shape':12}" + "".join(f"{n:>10}" for n in sizes) + "  exponent")
-    for shape in options.only.split(",") if options.only else SHAPES:
+    for shape in options.only.split(",") if options.only else SHAPES | DEVICE_SHAPES:
         times = [max(seconds(shape, n), 1e-4) for n in sizes]
         growth = math.log(times[-1] / times[-2]) / math.log(sizes[-1] / sizes[-2])
         print(f"{shape:12}" + "".join(f"{t:10.3f}" for t in times) + f"{growth:10.2f}", flush=True)

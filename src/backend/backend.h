@@ -6,6 +6,7 @@
 #include "base/code.h"
 #include "base/status.h"
 #include "ir/ir.h"
+#include "kernel/wishes.h"
 
 typedef struct backend_options {
     uint32_t block[3];
@@ -14,6 +15,7 @@ typedef struct backend_options {
 
 typedef struct backend {
     const char *name;
+    kernel_wishes wishes;
     /* Required. `f` is verified and optimised and stays the caller's; *out is the caller's to destroy.
      * SIMT_ERR_UNSUPPORTED: the next back end of the target is asked. */
     simt_status (*compile)(const ir_func *f, const backend_options *options, code **out);

@@ -4,29 +4,34 @@
  * Tables go by the number of an instruction, of a construct, by the id of a value (places.h). SIMT_DUMP=facts
  * prints what they say; tests/golden/facts holds an example of each.
  *
- * The words:
- *   box        the threads that run together: those of a block, or, where blocks do not matter, others
- *   together   in step: they meet again where a construct ends
- *   gang       in a back end: as many threads as one pass over the code runs, so many lanes
- *   uniform    a value that all threads of the box have the same
- *   fixed      a value that grows by known steps along x, y, z; linear: evenly with the thread's flat number
- *   varies     a value of which nothing of that kind is known
- *   splits     an `if` that threads take differently
- *   calm       a construct that the threads inside leave together
- *   parts      a jump out of what splits or is not calm: some threads come to it, others not
- *   escapes    a construct from inside which threads leave for one around it, or end
- *   nested     a construct that is left from inside a deeper one
- *   signal     an atomic, or a load that is not plain: what other threads do shows in it
- *   decides    a value on which it hangs how a loop ends, or from which address it loads
- *   spins      a loop that waits for what other threads do: a way out hangs on a signal, or on a plain load
- *              where a round can end with nothing changed that decides
- *   wait       at a barrier, a warp operation, grid.sync: for threads that have to come there too
- *   meet       lanes meet at a warp operation when all that its mask names come to it together
- *   singly     each thread goes its own way, and waits where it has to, because together they would wait
- *              for ever for those that wait for them
- *   small grid along each axis, the threads of the grid are counted by i32
- *   blocks matter  a thread's block, or its place there, is seen: else threads may run in any boxes
- *   spread     the vm's: code of a kernel whose blocks do not matter, in boxes that are rows of the grid
+ * The words (docs/facts.md has them too):
+ *   box            the threads that run together: those of a block, or, where blocks do not
+ *                  matter, others
+ *   together       in step: they meet again where a construct ends
+ *   gang           in a back end: as many threads as one pass over the code runs, so many lanes
+ *   uniform        a value that all threads of the box have the same
+ *   fixed          a value that grows by known steps along x, y, z; linear: evenly with the
+ *                  thread's flat number
+ *   varies         a value of which nothing of that kind is known
+ *   splits         an `if` that threads take differently
+ *   calm           a construct that the threads inside leave together
+ *   parts          a jump out of what splits or is not calm: some threads come to it, others not
+ *   escapes        a construct from inside which threads leave for one around it, or end
+ *   nested         a construct that is left from inside a deeper one
+ *   signal         an atomic, or a load that is not plain: what other threads do shows in it
+ *   decides        a value on which it hangs how a loop ends, or from which address it loads
+ *   spins          a loop that waits for what other threads do: a way out hangs on a signal, or on
+ *                  a plain load where a round can end with nothing changed that decides
+ *   wait           at a barrier, a warp operation, grid.sync: for threads that have to come there
+ *                  too
+ *   meet           lanes meet at a warp operation when all that its mask names come to it together
+ *   singly         each thread goes its own way, and waits where it has to, because together they
+ *                  would wait for ever for those that wait for them
+ *   small grid     along each axis, the threads of the grid are counted by i32
+ *   blocks matter  a thread's block, or its place there, is seen: else threads may run in any
+ *                  boxes
+ *   spread         the vm's: code of a kernel whose blocks do not matter, in boxes that are rows
+ *                  of the grid
  */
 #ifndef SIMT_KERNEL_FACTS_H
 #define SIMT_KERNEL_FACTS_H

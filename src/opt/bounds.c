@@ -360,7 +360,7 @@ static void visit(proving *p, ir_region *region) {
     drop_facts(p, before);
 }
 
-void opt_bounds(ir_func *f, arena *mem) {
+void opt_bounds(ir_func *f, const kernel_wishes *wishes, arena *mem) {
     opt_clear_notes(f);
     ir_func_renumber(f);
     proving p = {.mem = mem,

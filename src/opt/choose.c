@@ -3,11 +3,9 @@
  * In and out: any valid function. An `if` whose two sides only compute a few cheap pure values and end there
  * becomes these computations, made always, and a select for each result; where the results are conditions
  * (short-circuit `and` and `or`), an and or an or. No operation traps, so running both sides is only work:
- * less than splitting the threads. Inner ifs first.
+ * less than splitting the threads, up to as many operations as the back end wishes. Inner ifs first.
  */
 #include "opt/walk.h"
-
-enum { MOST_OPS = 6 };
 
 static bool is_cheap(const ir_inst *inst) {
     ir_op op = inst->op;
@@ -18,11 +16,11 @@ static bool is_cheap(const ir_inst *inst) {
 }
 
 /* The values that a side gives, or NULL where it does more than compute a little. */
-static ir_value **side(const ir_inst *inst, int which, unsigned *ops) {
+static ir_value **side(const ir_inst *inst, int which, unsigned most, unsigned *ops) {
     const ir_inst *at = inst->regions[which]->first;
     for (; at->next; at = at->next) {
         if (!is_cheap(at)) return NULL;
-        if (at->op != IR_CONST && ++*ops > MOST_OPS) return NULL;
+        if (at->op != IR_CONST && ++*ops > most) return NULL;
     }
     return at->op == IR_BR && at->label == inst ? at->args : NULL;
 }
@@ -43,14 +41,14 @@ static ir_value *choice(ir_builder *b, ir_value *cond, ir_value *yes, ir_value *
     return ir_select(b, cond, yes, no);
 }
 
-static void visit(ir_func *f, ir_region *region) {
+static void visit(ir_func *f, ir_region *region, unsigned most) {
     for (ir_inst *inst = region->first, *next; inst; inst = next) {
         next = inst->next;
         opt_resolve_args(inst);
-        for (int r = 0; r < 2 && inst->regions[r]; r++) visit(f, inst->regions[r]);
+        for (int r = 0; r < 2 && inst->regions[r]; r++) visit(f, inst->regions[r], most);
         if (inst->op != IR_IF || inst->nresults == 0) continue;
         unsigned ops = 0;
-        ir_value **yes = side(inst, 0, &ops), **no = yes ? side(inst, 1, &ops) : NULL;
+        ir_value **yes = side(inst, 0, most, &ops), **no = yes ? side(inst, 1, most, &ops) : NULL;
         if (!no) continue;
         hoist(inst, 0);
         hoist(inst, 1);
@@ -61,7 +59,7 @@ static void visit(ir_func *f, ir_region *region) {
     }
 }
 
-void opt_choose(ir_func *f, arena *mem) {
+void opt_choose(ir_func *f, const kernel_wishes *wishes, arena *mem) {
     opt_clear_notes(f);
-    visit(f, &f->body);
+    visit(f, &f->body, wishes->choose_ops);
 }

@@ -45,7 +45,7 @@ static void visit(ir_func *f, ir_region *region) {
     }
 }
 
-void opt_contract(ir_func *f, arena *mem) {
+void opt_contract(ir_func *f, const kernel_wishes *wishes, arena *mem) {
     opt_clear_notes(f);
     count_uses(&f->body);
     visit(f, &f->body); /* the products are dead then: dce follows */

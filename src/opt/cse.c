@@ -3,7 +3,8 @@
  * In and out: any valid function. Of pure operations with equal op, operands, immediate and type, the first
  * that dominates serves all (dominance is nesting plus order: a table of what is available, whose entries
  * end with the region that made them). Plain loads of one address are merged while nothing wrote and no
- * barrier, construct or ordered load (it may acquire) came between, inside one region.
+ * barrier, construct or ordered load (it may acquire) came between, inside one region. Compares serve only
+ * their own region where the back end wishes it.
  */
 #include "opt/walk.h"
 
@@ -23,6 +24,7 @@ typedef struct table {
     uint32_t count, capacity;
     uint32_t *loads; /* entries of loads that are not dead, all of one region */
     uint32_t nloads;
+    const kernel_wishes *wishes;
     arena *mem;
 } table;
 
@@ -103,8 +105,6 @@ static void order_operands(ir_inst *inst) {
     inst->args[1] = swap;
 }
 
-/* Compares are cheaper made again than kept for a region inside: there it is often the rare case, and
- * where only an `if` looks at one, a back end need not compute it for each thread. */
 static bool is_compare(ir_op op) {
     return ir_op_group(op) == IR_IN_COMPARE || ir_op_group(op) == IR_IN_FCOMPARE;
 }
@@ -119,7 +119,8 @@ static void visit(table *t, ir_region *region) {
         if ((info->pure && inst->op != IR_ALLOC) || plain_load) {
             order_operands(inst);
             ir_inst *same = find_or_add(t, inst, start);
-            if (same && (same->parent == region || !is_compare(inst->op))) {
+            bool again = t->wishes->compares_again && is_compare(inst->op);
+            if (same && (same->parent == region || !again)) {
                 opt_forward(inst->results, same->results);
                 ir_inst_remove(inst);
             }
@@ -132,10 +133,10 @@ static void visit(table *t, ir_region *region) {
     end_scope(t, start);
 }
 
-void opt_cse(ir_func *f, arena *mem) {
+void opt_cse(ir_func *f, const kernel_wishes *wishes, arena *mem) {
     opt_clear_notes(f);
     ir_func_renumber(f);
-    table t = {.bits = 6, .mem = mem};
+    table t = {.bits = 6, .wishes = wishes, .mem = mem};
     while (t.bits < 31 && 1u << t.bits < f->next_id) t.bits++;
     t.heads = ARENA_ARRAY(mem, uint32_t, 1u << t.bits);
     t.loads = ARENA_ARRAY(mem, uint32_t, f->next_id + 1);

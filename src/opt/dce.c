@@ -153,7 +153,7 @@ static void sweep(ir_func *f, ir_region *region) {
     }
 }
 
-void opt_dce(ir_func *f, arena *mem) {
+void opt_dce(ir_func *f, const kernel_wishes *wishes, arena *mem) {
     opt_clear_notes(f);
     marking m = {.list = ARENA_ARRAY(mem, ir_value *, f->next_id + 1)};
     opt_note_constructs(f, mem);

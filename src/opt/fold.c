@@ -285,7 +285,7 @@ static void visit(ir_func *f, ir_region *region) {
     }
 }
 
-void opt_fold(ir_func *f, arena *mem) {
+void opt_fold(ir_func *f, const kernel_wishes *wishes, arena *mem) {
     opt_clear_notes(f);
     opt_note_constructs(f, mem);
     visit(f, &f->body);

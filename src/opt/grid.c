@@ -23,7 +23,7 @@ static void visit(ir_func *f, ir_region *region) {
     }
 }
 
-void opt_grid(ir_func *f, arena *mem) {
+void opt_grid(ir_func *f, const kernel_wishes *wishes, arena *mem) {
     if (facts_find_blocks_beyond_index(f).matter) return;
     opt_clear_notes(f);
     visit(f, &f->body);

@@ -36,4 +36,4 @@ static void visit(ir_region *region) {
     }
 }
 
-void opt_licm(ir_func *f, arena *mem) { visit(&f->body); }
+void opt_licm(ir_func *f, const kernel_wishes *wishes, arena *mem) { visit(&f->body); }

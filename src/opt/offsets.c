@@ -77,4 +77,4 @@ static void visit(ir_func *f, ir_region *region) {
     }
 }
 
-void opt_offsets(ir_func *f, arena *mem) { visit(f, &f->body); }
+void opt_offsets(ir_func *f, const kernel_wishes *wishes, arena *mem) { visit(f, &f->body); }

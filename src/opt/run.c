@@ -30,17 +30,18 @@ void opt_note_constructs(ir_func *f, arena *mem) { note_region(&f->body, mem); }
 typedef struct running {
     ir_func *f;
     opt_pass *pass;
+    const kernel_wishes *wishes;
     arena mem;
 } running;
 
 static simt_status run(void *context) {
     running *r = context;
-    r->pass(r->f, &r->mem);
+    r->pass(r->f, r->wishes, &r->mem);
     return SIMT_OK;
 }
 
-simt_status opt_run_pass(ir_func *f, opt_pass *pass) {
-    running r = {f, pass};
+simt_status opt_run_pass(ir_func *f, opt_pass *pass, const kernel_wishes *wishes) {
+    running r = {.f = f, .pass = pass, .wishes = wishes};
     arena_init_sure(&r.mem);
     simt_status status = arena_run(run, &r);
     arena_deinit(&r.mem);
@@ -48,7 +49,7 @@ simt_status opt_run_pass(ir_func *f, opt_pass *pass) {
 }
 
 static simt_status run_pass(ir_func *f, opt_pass *pass, const char *name, const opt_options *o) {
-    SIMT_TRY(opt_run_pass(f, pass));
+    SIMT_TRY(opt_run_pass(f, pass, o->wishes));
     if (o->verify) SIMT_TRY(ir_verify(f));
     if (o->after) o->after(o->context, name, f);
     return SIMT_OK;

@@ -26,8 +26,11 @@ static void dump_listing(const dumping *d, const runtime_kernel *k) {
 
 static simt_status run_stages(simt_runtime *rt, ir_func *f, const runtime_compile_options *options,
                               dumping *d, runtime_kernel *out) {
-    opt_options o = {
-        .contract = options->contract, .verify = rt->verify, .after = after_pass, .context = d};
+    opt_options o = {.contract = options->contract,
+                     .verify = rt->verify,
+                     .wishes = &out->target->backends[0]->wishes,
+                     .after = after_pass,
+                     .context = d};
     backend_options b = {.block = {options->block[0], options->block[1], options->block[2]}};
     dump_function(d, DUMP_IR, "ir", f);
     if (rt->verify) {

@@ -10,6 +10,7 @@ python tests/golden/test_facts.py --rebase writes what comes out today into the 
 """
 
 import pathlib
+import re
 import sys
 
 import pytest
@@ -45,6 +46,18 @@ def test_each_kind_has_an_example():
     said = "".join(facts(path.read_text())[3] for path in FILES)
     missing = [k.strip() for k in KINDS.replace("\n", "|").split("|") if k.strip() not in said]
     assert not missing
+
+
+def test_the_page_has_the_words_and_the_example():
+    root = pathlib.Path(__file__).resolve().parents[2]
+    page = (root / "docs/facts.md").read_text(encoding="utf-8")
+    header = (root / "src/kernel/facts.h").read_text(encoding="utf-8")
+    glossary = header[header.index("The words") : header.index("*/")]
+    words = [w for line in glossary.splitlines()[1:] if (w := line[5:20].strip())]
+    assert len(words) >= 20
+    assert re.findall(r"^\| (.+?) \| [^|]+ \|$", page, re.M)[1:] == words
+    _, source, _, said = facts((FILES[0].parent / "meetings.ir").read_text())
+    assert source in page and said in page
 
 
 def rebase():

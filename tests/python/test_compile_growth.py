@@ -12,7 +12,7 @@ if MODE != "simt":
     pytest.skip("how simt compiles kernels", allow_module_level=True)
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
 
-from compile_growth import FUNCTIONS, SHAPES, kernel_of
+from compile_growth import DEVICE_SHAPES, FUNCTIONS, SHAPES, kernel_of
 
 THREADS = 4
 
@@ -46,12 +46,17 @@ def test_large_kernels_compute_what_python_does(shape):
     np.testing.assert_allclose(out, want, rtol=1e-9)
 
 
+@pytest.mark.parametrize("shape", DEVICE_SHAPES)
+def test_kernels_of_many_meetings_compile(shape):
+    launched(shape, 2_000)
+
+
 @pytest.mark.parametrize("shape", ["constants"])
 def test_fifty_thousand_operations_compile(shape):
     launched(shape, 50_000)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("shape", SHAPES | DEVICE_SHAPES)
 def test_fifty_thousand_operations_of_each_shape(shape):
     launched(shape, 50_000)

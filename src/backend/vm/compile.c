@@ -191,4 +191,7 @@ static simt_status compile(const ir_func *f, const backend_options *o, code **ou
     return SIMT_OK;
 }
 
-const backend backend_vm = {.name = "vm", .compile = compile, .print = vm_print};
+const backend backend_vm = {.name = "vm",
+                            .wishes = {.compares_again = true, .choose_ops = 6},
+                            .compile = compile,
+                            .print = vm_print};

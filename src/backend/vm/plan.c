@@ -99,8 +99,19 @@ static bool is_elementwise(const ir_inst *in) {
            in->op != IR_BITCAST;
 }
 
+/* How many instructions before each number write, or begin or end a region. */
+static const uint32_t *count_stops(const vm_plan *p) {
+    uint32_t *stops = ARENA_ARRAY(p->mem, uint32_t, p->nnodes + 1);
+    for (uint32_t i = 0; i < p->nnodes; i++) {
+        const ir_op_info *info = &ir_op_table[p->nodes[i].inst->op];
+        stops[i + 1] = stops[i] + (info->control || info->writes);
+    }
+    return stops;
+}
+
 static void find_aimed(vm_plan *p) {
     if (p->lanes == 1) return;
+    const uint32_t *stops = count_stops(p);
     for (uint32_t i = 0; i < p->nnodes; i++) {
         const ir_inst *st = p->nodes[i].inst;
         if (st->op != IR_STORE || IR_MEM_ORDER(st->imm) != IR_PLAIN || !is_contiguous(p, st))
@@ -110,10 +121,7 @@ static void find_aimed(vm_plan *p) {
         if (from == NULL || !is_elementwise(from) || from->parent != st->parent || v->uses != 1 ||
             v->stride != VM_VARYING)
             continue;
-        const ir_inst *in = from->next;
-        while (in != st && !ir_op_table[in->op].control && !ir_op_table[in->op].writes)
-            in = in->next;
-        v->aimed = in == st;
+        v->aimed = stops[from->number + 1] == stops[st->number];
     }
 }
 

@@ -8,6 +8,7 @@
  */
 #include "binding/common/binding.h"
 
+#include "backend/backend.h"
 #include "kernel/facts.h"
 #include "opt/opt.h"
 
@@ -23,12 +24,12 @@ static const struct {
 };
 
 static simt_status run_one(ir_func *f, const char *name, size_t length) {
-    static const opt_options all = {.contract = false, .verify = true};
+    const opt_options all = {.verify = true, .wishes = &backend_vm.wishes};
     if (length == 3 && !strncmp(name, "all", 3)) return opt_run(f, &all);
     for (size_t i = 0; i < sizeof passes_table / sizeof *passes_table; i++) {
         if (strlen(passes_table[i].name) != length || strncmp(passes_table[i].name, name, length))
             continue;
-        SIMT_TRY(opt_run_pass(f, passes_table[i].run));
+        SIMT_TRY(opt_run_pass(f, passes_table[i].run, &backend_vm.wishes));
         return ir_verify(f);
     }
     return status_fail(SIMT_ERR_VALUE, "no pass is called '%.*s'", (int)length, name);

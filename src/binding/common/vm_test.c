@@ -173,7 +173,7 @@ static PyObject *launch_code(const code *c, device *d, const uint64_t *slots,
 
 static simt_status prepare(ir_func *f, bool optimize, bool contract) {
     SIMT_TRY(ir_verify(f));
-    opt_options o = {.contract = contract, .verify = true};
+    opt_options o = {.contract = contract, .verify = true, .wishes = &backend_vm.wishes};
     if (optimize) SIMT_TRY(opt_run(f, &o));
     ir_func_renumber(f);
     return SIMT_OK;
