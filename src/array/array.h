@@ -16,7 +16,8 @@
 
 #define ARRAY_MAX_NDIM GRAPH_MAX_NDIM
 
-typedef struct storage {
+typedef struct storage storage;
+struct storage {
     int refs;         /* all references: arrays + the open program's */
     int program_refs; /* those of the open program: refs > program_refs means somebody holds it */
     int32_t slot;     /* buffer number in the open program, or -1 */
@@ -32,7 +33,8 @@ typedef struct storage {
     unsigned kernels, default_kernels, kernels_process;
     void (*release)(void *owner); /* foreign: called once, when the last reference goes */
     void *owner;
-} storage;
+    storage *next, *before; /* among the exposed ones that are not foreign */
+};
 
 typedef struct array {
     int refs;
@@ -85,6 +87,8 @@ simt_status array_evaluate_all(void);
 simt_status array_settle(void);
 simt_status
 array_expose(array *a); /* evaluates and marks the storage exposed; then array_data is stable */
+/* All bytes (DT_U8) of the exposed storage, not a foreign one, that the address lies in; *out NULL: none. */
+simt_status array_at_address(uintptr_t address, array **out);
 void *array_data(const array *a); /* address of the first element; NULL until evaluated */
 simt_status array_item(array *a, scalar *out);  /* one element; size must be 1 */
 simt_status array_copy_out(array *a, void *to); /* C order, dense */

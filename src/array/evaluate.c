@@ -556,7 +556,7 @@ simt_status array_expose(array *a) {
     status = evaluate_outcome_locked(s, status);
     if (status == SIMT_OK && !s->data)
         status = array_ctx.dev->alloc(array_ctx.dev, s->bytes, &s->data);
-    if (status == SIMT_OK) s->exposed = true;
+    if (status == SIMT_OK) storage_expose_locked(s);
     array_unlock();
     return status;
 }

@@ -51,6 +51,7 @@ typedef struct array_context {
     size_t pinned; /* bytes that only the open program keeps alive */
     array *free_arrays;     /* chained by `store` */
     storage *free_storages; /* chained by `owner` */
+    storage *exposed;       /* those with memory of ours; chained by `next` */
     storage *doomed;        /* foreign, to be released after unlocking; chained by `diag` */
     array *_Atomic orphans; /* died while the lock was taken; chained by `store_next` in shape[0] */
     void *(*gil_drop)(void);
@@ -79,6 +80,7 @@ void array_unlock(void);
 /* ---- storages and arrays; "locked": the caller holds the lock ---- */
 
 storage *storage_new_locked(size_t bytes); /* no memory yet; NULL: out of memory (recorded) */
+void storage_expose_locked(storage *s);    /* it has its memory */
 void storage_unref_locked(storage *s);
 void storage_fail_locked(storage *s, const simt_diag *diag);
 /* A new array on `s` (takes the reference, also on failure); strides NULL: C order. */

@@ -18,9 +18,26 @@ storage *storage_new_locked(size_t bytes) {
     return s;
 }
 
+void storage_expose_locked(storage *s) {
+    if (s->exposed) return; /* foreign ones were so from the start */
+    s->exposed = true;
+    s->next = array_ctx.exposed;
+    if (s->next) s->next->before = s;
+    array_ctx.exposed = s;
+}
+
+static void conceal_locked(storage *s) {
+    if (s->next) s->next->before = s->before;
+    if (s->before)
+        s->before->next = s->next;
+    else
+        array_ctx.exposed = s->next;
+}
+
 static void storage_free_locked(storage *s) {
     heap_free(s->diag);
     s->diag = NULL;
+    if (s->exposed && !s->foreign) conceal_locked(s);
     if (s->foreign) {
         s->diag = (simt_diag *)array_ctx.doomed; /* chained through the unused field */
         array_ctx.doomed = s;
@@ -85,6 +102,20 @@ simt_status array_new(dtype dt, const int64_t *shape, int ndim, bool now, array 
         storage_unref_locked(s);
     } else {
         status = array_new_locked(s, dt, shape, NULL, ndim, 0, out);
+    }
+    array_unlock();
+    return status;
+}
+
+simt_status array_at_address(uintptr_t address, array **out) {
+    *out = NULL;
+    SIMT_TRY(array_lock());
+    storage *s = array_ctx.exposed;
+    while (s && address - (uintptr_t)s->data >= s->bytes) s = s->next;
+    simt_status status = SIMT_OK;
+    if (s) {
+        s->refs++;
+        status = array_new_locked(s, DT_U8, &(int64_t){(int64_t)s->bytes}, NULL, 1, 0, out);
     }
     array_unlock();
     return status;

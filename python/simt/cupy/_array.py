@@ -136,9 +136,8 @@ class MemoryPointer:
     """ndarray.data: the address of the first element."""
 
     def __init__(self, owner):
-        _core.evaluate(owner)
         self._owner = owner
-        self.ptr = _core.describe(owner)["address"]
+        self.ptr = owner.__cuda_array_interface__["data"][0]
 
 
 def _device(self):

@@ -112,8 +112,19 @@ device_array *kernel_device_new(py_scalar type, const kernel_record *record, con
     if (!extent_bytes(item, shape, strides, ndim, &bytes) || !binding_start() ||
         !binding_ok(array_empty(DT_U8, &bytes, 1, &base)))
         return NULL;
-    base->store->exposed = true;
+    if (!binding_ok(array_expose(base))) {
+        array_unref(base);
+        return NULL;
+    }
     return make(base, type, record, shape, strides, ndim, 0);
+}
+
+device_array *kernel_device_at(uint64_t address) {
+    array *base;
+    if (!binding_start() || !binding_ok(array_at_address((uintptr_t)address, &base)) || !base)
+        return NULL;
+    int64_t bytes = (int64_t)base->store->bytes;
+    return make(base, PY_S_U8, NULL, &bytes, NULL, 1, 0);
 }
 
 /* ---- sharing ---- */

@@ -81,6 +81,8 @@ bool kernel_scalar_of_dtype(dtype dt, py_scalar *out);        /* false (no excep
 PyObject *kernel_device_dtype(const device_array *d);         /* new reference; imports NumPy */
 bool kernel_is_contiguous(const device_array *d, char order); /* 'C' or 'F' */
 int64_t kernel_size(const device_array *d);
+/* The bytes of the exposed storage that an address lies in. NULL: none, or an exception is set. */
+device_array *kernel_device_at(uint64_t address);
 /* A view of d's storage with the same elements. strides NULL: C order. */
 device_array *kernel_device_view(const device_array *d, const int64_t *shape,
                                  const int64_t *strides, int ndim, int64_t offset);

@@ -134,18 +134,18 @@ static bool match_declared(const dispatcher *d, kernel_args *k) {
     PyObject *best = NULL;
     int64_t least = 0;
     bool alone = PyList_GET_SIZE(d->declared) == 1;
+    kernel_names names = {d->name, d->function};
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(d->declared); i++) {
         PyObject *s = PyList_GET_ITEM(d->declared, i);
-        int64_t cost = kernel_args_match(k, (const uint8_t *)PyBytes_AS_STRING(s),
+        int64_t cost = kernel_args_match(k, &names, (const uint8_t *)PyBytes_AS_STRING(s),
                                          (uint32_t)PyBytes_GET_SIZE(s), alone, false);
         if (cost < 0 || (best && cost >= least)) continue;
         best = s;
         least = cost;
     }
     if (!best) return no_match(d, k);
-    kernel_args_match(k, (const uint8_t *)PyBytes_AS_STRING(best), (uint32_t)PyBytes_GET_SIZE(best),
-                      alone, true);
-    return true;
+    return kernel_args_match(k, &names, (const uint8_t *)PyBytes_AS_STRING(best),
+                             (uint32_t)PyBytes_GET_SIZE(best), alone, true) >= 0;
 }
 
 /* The slots behind the arguments. *buffer: the print buffer, when there is one. */

@@ -41,9 +41,9 @@ bool kernel_args_walk(kernel_args *k, const kernel_names *names, PyObject *const
                       Py_ssize_t n);
 /* The arguments for a declared signature: numbers are converted. -1: they do not fit (no exception), else
  * what the conversions cost (py_scalar_cost). alone: it is the only declared one. With `convert` false only
- * asks. */
-int64_t kernel_args_match(kernel_args *k, const uint8_t *signature, uint32_t bytes, bool alone,
-                          bool convert);
+ * asks; with true, where it is known that they fit, -1 means that an exception is set. */
+int64_t kernel_args_match(kernel_args *k, const kernel_names *names, const uint8_t *signature,
+                          uint32_t bytes, bool alone, bool convert);
 /* Addresses: evaluates other faces' arrays, copies host arrays that cannot be used directly. writes: per
  * argument. */
 bool kernel_args_prepare(kernel_args *k, const kernel_names *names, const bool *writes);

@@ -72,7 +72,11 @@ typedef struct matching {
     uint64_t *to; /* NULL: only ask */
     uint32_t nto, array;
     int64_t cost; /* of the conversions */
-    bool alone;   /* the only declared signature */
+    int argument;
+    kernel_args *k; /* converting: pointers become arrays of it */
+    const kernel_names *names;
+    const uint8_t *start; /* of the declared signature */
+    bool alone;           /* the only declared signature */
     launch_array *arrays;
 } matching;
 
@@ -97,6 +101,7 @@ static bool match_array(matching *m) {
     if (m->to) {
         memcpy(m->to + m->nto, m->from, slots * sizeof *m->to);
         m->arrays[m->array].slot = m->nto;
+        m->arrays[m->array].signature = (uint32_t)(b - m->start);
     }
     if (a[3] != b[3] && a[2] > 1) m->cost += PY_COST_SAFE;
     if (a[4] != b[4]) m->cost += PY_COST_SAFE;
@@ -120,6 +125,59 @@ static bool match_names(matching *m, int texts) {
     return true;
 }
 
+/* An integer as a pointer: the address of an element of a storage of ours, within which it stays; or 0. */
+static bool convert_pointer(matching *m, uint64_t address, int64_t item) {
+    kernel_args *k = m->k;
+    char text[200];
+    device_array *d = address ? kernel_device_at(address) : NULL;
+    if (PyErr_Occurred()) return false;
+    kernel_argument_text(m->names, m->argument, text, sizeof text);
+    if (address && !d) {
+        PyErr_Format(PyExc_ValueError,
+                     "kernel %s: %s: the address %p lies in no device array (nor in memory of "
+                     "simt.cupy or simt.torch that has been given out): give the array itself",
+                     m->names->kernel, text, (void *)(uintptr_t)address);
+        return false;
+    }
+    uint64_t start = d ? (uint64_t)(uintptr_t)kernel_device_data(d) : 0;
+    uint64_t before = (address - start) / (uint64_t)item,
+             behind = d ? (start + (uint64_t)d->shape[0] - address) / (uint64_t)item : 0;
+    uint64_t slots[4] = {address - before * (uint64_t)item, before + behind, (uint64_t)item,
+                         before};
+    memcpy(m->to + m->nto, slots, sizeof slots);
+    if (!d) return true;
+    if (k->narrays == MAX_LAUNCH_ARRAYS) {
+        Py_DECREF(d);
+        PyErr_Format(PyExc_TypeError, "kernel %s: more than %d arrays", m->names->kernel,
+                     MAX_LAUNCH_ARRAYS);
+        return false;
+    }
+    k->arrays[k->narrays++] = (launch_array){.kind = ARG_DEVICE,
+                                             .argument = m->argument,
+                                             .slot = m->nto,
+                                             .signature = (uint32_t)(m->declared - m->start),
+                                             .itemsize = item,
+                                             .owned = d,
+                                             .store = d->base->store};
+    return true;
+}
+
+static bool match_pointer(matching *m) {
+    const uint8_t *b = m->declared;
+    uint8_t own = *m->own;
+    bool integer = own >= PY_S_I8 && own <= PY_S_U64;
+    if (m->declared_end - b < 5 || b[3] != 'P' || !integer || m->nto + 4 > MAX_SLOTS) return false;
+    uint64_t address = (uint64_t)number_of((py_scalar)own, m->from).i;
+    int64_t item = (int64_t)py_scalar_bytes((py_scalar)b[1]);
+    if (m->to && !convert_pointer(m, address, item)) return false;
+    m->nto += 4;
+    m->from++;
+    m->own++;
+    m->declared += 5;
+    m->cost += PY_COST_SAFE;
+    return true;
+}
+
 static bool match_one(matching *m) {
     if (m->own == m->own_end || m->declared == m->declared_end) return false;
     uint8_t a = *m->own, b = *m->declared;
@@ -138,6 +196,7 @@ static bool match_one(matching *m) {
             if (!match_one(m)) return false;
         return true;
     }
+    if (b == PY_SIG_ARRAY) return match_pointer(m);
     if (b <= PY_S_NONE || b >= PY_SCALAR_COUNT || m->nto + 2 > MAX_SLOTS) return false;
     int64_t cost = py_scalar_cost((py_scalar)a, (py_scalar)b);
     if (cost < 0) return false;
@@ -151,8 +210,8 @@ static bool match_one(matching *m) {
     return true;
 }
 
-int64_t kernel_args_match(kernel_args *k, const uint8_t *signature, uint32_t bytes, bool alone,
-                          bool convert) {
+int64_t kernel_args_match(kernel_args *k, const kernel_names *names, const uint8_t *signature,
+                          uint32_t bytes, bool alone, bool convert) {
     uint64_t to[MAX_SLOTS];
     matching m = {.own = k->signature,
                   .own_end = k->signature + k->nsignature,
@@ -161,8 +220,11 @@ int64_t kernel_args_match(kernel_args *k, const uint8_t *signature, uint32_t byt
                   .from = k->slots,
                   .to = convert ? to : NULL,
                   .alone = alone,
+                  .k = k,
+                  .names = names,
+                  .start = signature,
                   .arrays = k->arrays};
-    while (m.own < m.own_end || m.declared < m.declared_end)
+    for (; m.own < m.own_end || m.declared < m.declared_end; m.argument++)
         if (!match_one(&m)) return -1;
     if (convert) {
         memcpy(k->slots, to, m.nto * sizeof *to);

@@ -46,6 +46,7 @@ static inline bool py_scalar_is_complex(py_scalar s) { return s >= PY_S_C64 && s
  *   scalar          the py_scalar
  *   array           'A' py_scalar ndim layout flags   layout: 'C', 'F' or 'A' (any strides);
  *                                                     flags: 1 read-only
+ *     'P' as layout: a pointer, of one dimension; only declared signatures have it, for an integer
  *     of records  'A' 'R' ndim layout flags, the record's description and before it its length as u16
  *   tuple           'T' count, then the elements
  *   named tuple     'M' count, the class's name and those of the items (each ends with 0), the elements
@@ -55,6 +56,7 @@ static inline bool py_scalar_is_complex(py_scalar s) { return s >= PY_S_C64 && s
  * ---- parameters of the IR function, in order, one 64-bit slot each ----
  *   scalar          its bits, zero-extended (bool 0 or 1); complex: real, imaginary (bits of the part)
  *   array           address of the first element, ndim sizes, ndim strides in bytes
+ *   pointer         the same of all elements that it can reach, then which of them it points to
  *   tuple           its elements' slots;  None and 'D': nothing
  *   then those of no argument that the kernel's parameters say (kernel/kernel.h)
  */

@@ -38,12 +38,18 @@ static const py_type *read_array_type(py_ctx *c, reader *r) {
     }
     if ((record == NULL && s <= PY_S_NONE) || s >= PY_SCALAR_COUNT || ndim > PY_MAX_NDIM)
         return NULL;
+    if (layout == 'P') {
+        py_type *t = PY_NEW(c, py_type, 1);
+        *t = (py_type){.kind = TY_POINTER, .scalar = (uint8_t)s, .space = IR_PTR_GLOBAL};
+        return record == NULL && ndim == 1 ? t : NULL;
+    }
     return py_type_array(c, s, record, ndim, layout, IR_PTR_GLOBAL, readonly);
 }
 
 static bool read_array(py_ctx *c, reader *r, const char *name, py_val *out) {
     const py_type *t = read_array_type(c, r);
     if (t == NULL) return py_fail(c, NULL, "bad signature");
+    if (t->kind == TY_POINTER) return py_pointer_parameter(c, t, name, (int32_t)r->argument, out);
     int ndim = t->ndim;
     ir_value *sizes[PY_MAX_NDIM], *strides[PY_MAX_NDIM];
     int32_t argument = (int32_t)r->argument;

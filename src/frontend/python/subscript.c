@@ -119,7 +119,7 @@ static const py_type *element_type(py_ctx *c, const py_type *array) {
     return array->record != NULL ? py_chars_type(c, array->record) : py_type_scalar(array->scalar);
 }
 
-static void load_element(py_ctx *c, const py_type *type, ir_value *at, ir_value **v) {
+void py_load_element(py_ctx *c, const py_type *type, ir_value *at, ir_value **v) {
     py_scalar s = (py_scalar)type->scalar;
     if (type->kind == TY_CHARS) {
         py_chars_load(c, type, at, v);
@@ -133,7 +133,7 @@ static void load_element(py_ctx *c, const py_type *type, ir_value *at, ir_value 
     v[1] = py_emit_load(c, t, py_emit_ptradd(c, at, part));
 }
 
-static void store_element(py_ctx *c, const py_type *type, ir_value *at, ir_value *const *v) {
+void py_store_element(py_ctx *c, const py_type *type, ir_value *at, ir_value *const *v) {
     py_scalar s = (py_scalar)type->scalar;
     if (type->kind == TY_CHARS) {
         py_chars_store(c, type, at, v);
@@ -165,24 +165,24 @@ static void access(py_ctx *c, const py_node *at, const py_val *of, const py_val 
         wrap(c, of, index, n, wrapped);
         ir_value *p = address_of(c, of, wrapped, n);
         if (values != NULL)
-            store_element(c, s, p, values);
+            py_store_element(c, s, p, values);
         else
-            load_element(c, s, p, results);
+            py_load_element(c, s, p, results);
         return;
     }
     py_if outer = py_begin_if(c, inside(c, of, x, n), types, slots);
     if (values != NULL)
-        store_element(c, s, address_of(c, of, x, n), values);
+        py_store_element(c, s, address_of(c, of, x, n), values);
     else
-        load_element(c, s, address_of(c, of, x, n), v);
+        py_load_element(c, s, address_of(c, of, x, n), v);
     py_else(c, &outer, v, slots);
     for (uint32_t i = 0; i < all; i++) zero[i] = py_emit_zero(c, types[i]);
     if (wrap(c, of, index, n, wrapped)) {
         py_if inner = py_begin_if(c, inside(c, of, wrapped, n), types, slots);
         if (values != NULL)
-            store_element(c, s, address_of(c, of, wrapped, n), values);
+            py_store_element(c, s, address_of(c, of, wrapped, n), values);
         else
-            load_element(c, s, address_of(c, of, wrapped, n), v);
+            py_load_element(c, s, address_of(c, of, wrapped, n), v);
         py_else(c, &inner, v, slots);
         report(c, at, of, x, wrapped, n);
         py_end_if(c, &inner, zero, slots, w);
@@ -203,7 +203,7 @@ static bool get_element(py_ctx *c, const py_node *at, const py_val *of, const pa
     return true;
 }
 
-static bool may_write(py_ctx *c, const py_node *at, const py_val *of) {
+bool py_may_write(py_ctx *c, const py_node *at, const py_val *of) {
     if (of->type->readonly)
         return py_fail(c, at, "array '%s' is read-only%s", name_of(at, of),
                        of->origin != NULL && of->origin->parameter < 0
@@ -222,7 +222,7 @@ bool py_element_begin(py_ctx *c, const py_node *at, const py_val *of, const py_v
     *e = (py_element){.at = at, .of = of};
     if (of->type->kind != TY_ARRAY)
         return py_fail(c, at, "an array expected, not %s", py_type_text(c, of->type));
-    if (!take_apart(c, at, of, index, &p) || !may_write(c, at, of)) return false;
+    if (!take_apart(c, at, of, index, &p) || !py_may_write(c, at, of)) return false;
     if (!p.all_integers || p.n != of->type->ndim)
         return py_fail(c, at, "one element expected: %u indices for an array of %u dimensions%s",
                        p.axes, of->type->ndim, p.axes == 1 ? ": write (i, j)" : "");
@@ -400,6 +400,7 @@ bool py_get_item(py_ctx *c, const py_node *at, const py_val *of, const py_val *i
     parts p;
     if (of->type->kind == TY_TUPLE) return py_get_tuple_item(c, at, of, index, out);
     if (py_is_text(of)) return py_chars_item(c, at, of, index, out);
+    if (of->type->kind == TY_POINTER) return py_pointer_get(c, at, of, index, out);
     if (of->type->kind == TY_RECORD && is_name(index))
         return py_record_get(c, at, of, index->value.text, out);
     if (of->type->kind == TY_RECORD) {
@@ -477,7 +478,7 @@ static bool fill_view(py_ctx *c, const py_node *at, const py_val *of, py_item it
 bool py_fill_array(py_ctx *c, const py_node *at, const py_val *of, py_item item,
                    const void *source) {
     py_val index[PY_MAX_NDIM];
-    return may_write(c, at, of) && fill_view(c, at, of, item, source, index, 0);
+    return py_may_write(c, at, of) && fill_view(c, at, of, item, source, index, 0);
 }
 
 bool py_set_item(py_ctx *c, const py_node *at, const py_val *of, const py_val *index,
@@ -490,9 +491,10 @@ bool py_set_item(py_ctx *c, const py_node *at, const py_val *of, const py_val *i
         const char *name = field_of_number(c, at, of, index);
         return name != NULL && py_record_set(c, at, of, name, value);
     }
+    if (of->type->kind == TY_POINTER) return py_pointer_set(c, at, of, index, value);
     if (of->type->kind != TY_ARRAY)
         return py_fail(c, at, "%s has no elements to assign", py_type_text(c, of->type));
-    if (!take_apart(c, at, of, index, &p) || !may_write(c, at, of)) return false;
+    if (!take_apart(c, at, of, index, &p) || !py_may_write(c, at, of)) return false;
     bool record = of->type->record != NULL && !py_is_chars(of->type->record);
     if (record && p.all_integers && p.n == of->type->ndim) {
         py_val r = py_val_record(c, of, p.item, p.n);

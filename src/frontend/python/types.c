@@ -66,6 +66,7 @@ uint32_t py_type_slots(const py_type *t) {
         return n;
     case TY_OPTIONAL: return 1 + py_type_slots(t->items[0]);
     case TY_CHARS: return py_chars_words(t);
+    case TY_POINTER: return 3;
     default: return 0;
     }
 }
@@ -74,6 +75,7 @@ ir_type py_type_slot(const py_type *t, uint32_t i) {
     switch ((py_type_kind)t->kind) {
     case TY_SCALAR:
     case TY_RANGE: return py_scalar_ir(t->scalar);
+    case TY_POINTER:
     case TY_ARRAY: return i == 0 ? t->space : IR_I64;
     case TY_RECORD: return i == 0 ? t->items[0]->space : IR_I64;
     case TY_TUPLE:
@@ -137,6 +139,7 @@ static void print_type(strbuf *b, const py_type *t) {
         print_type(b, t->items[0]);
         break;
     case TY_MIXED: strbuf_puts(b, "of several types"); break;
+    case TY_POINTER: strbuf_printf(b, "%s*", py_scalar_name(t->scalar)); break;
     case TY_ENTITY: {
         static const char *const what[] = {"constant", "tuple",    "array",    "type",
                                            "function", "function", "function", "module",

@@ -16,7 +16,7 @@
  *   declared.c    calls of functions          named.c      named tuples, vector types
  *                 with signatures             unsupported.c what to write instead
  *   method.c      methods of values           closure.c    functions inside a kernel
- *   chars.c       elements of dtypes S and U
+ *   chars.c       elements of dtypes S and U  pointer.c    addresses that are arguments
  *   intrinsics.def + intrinsics_*.c: what can be called
  *
  * Functions returning bool have reported the error (py_fail) when they return false.
@@ -40,18 +40,19 @@ typedef enum py_type_kind {
     TY_CHARS,    /* `count` characters at most of type `scalar` (chars.c) */
     TY_OPTIONAL, /* None or items[0]; slots: 1 where it is not None, then the value's */
     TY_MIXED,    /* of a variable: items[0] on one way, items[1] on another */
+    TY_POINTER,  /* pointer.c; slots: the first element it reaches, their number, which is p[0] */
     TY_ENTITY    /* compile-time only: function, module, type, intrinsic */
 } py_type_kind;
 
 typedef struct py_type py_type;
 struct py_type {
     uint8_t kind;
-    uint8_t scalar; /* py_scalar: SCALAR; ARRAY: element, NONE: record; RANGE: counter */
+    uint8_t scalar; /* py_scalar: SCALAR; ARRAY: element, NONE: record; RANGE: counter; POINTER */
     uint8_t ndim;
     char layout;    /* ARRAY: C, F, A */
     bool readonly;  /* ARRAY */
     uint8_t given;  /* SLICE: bits start 1, stop 2, step 4 */
-    ir_type space;  /* ARRAY */
+    ir_type space;  /* ARRAY, POINTER */
     uint32_t count; /* TUPLE, ZIP, OPTIONAL, MIXED; CHARS: the most characters */
     const py_type *const *items;
     const py_entity *entity;
@@ -362,6 +363,20 @@ typedef struct py_element {
 bool py_element_begin(py_ctx *c, const py_node *at, const py_val *of, const py_val *index,
                       const ir_type *types, uint32_t n, py_element *out);
 void py_element_end(py_ctx *c, py_element *e, ir_value **values, uint32_t n, ir_value **results);
+
+/* One element of memory, of a number's type or CHARS. */
+void py_load_element(py_ctx *c, const py_type *type, ir_value *at, ir_value **v);
+void py_store_element(py_ctx *c, const py_type *type, ir_value *at, ir_value *const *v);
+/* Notes that the array or pointer is written; false: it is read-only. */
+bool py_may_write(py_ctx *c, const py_node *at, const py_val *of);
+
+/* ---- pointer.c ---- */
+bool py_pointer_parameter(py_ctx *c, const py_type *t, const char *name, int32_t parameter,
+                          py_val *out);
+bool py_pointer_get(py_ctx *c, const py_node *at, const py_val *of, const py_val *index,
+                    py_val *out);
+bool py_pointer_set(py_ctx *c, const py_node *at, const py_val *of, const py_val *index,
+                    const py_val *value);
 
 /* ---- array.c ---- */
 py_val py_array_val(py_ctx *c, const py_type *t, ir_value *ptr, ir_value **sizes,

@@ -155,6 +155,19 @@ class Array(Type):
         return head + len(self.dtype._text).to_bytes(2, "little") + self.dtype._text
 
 
+class CPointer(Type):
+    """An address, given as an integer, of elements of a number's type."""
+
+    def __init__(self, dtype):
+        if not isinstance(dtype, Number):
+            raise TypeError(f"pointers to {dtype} are not in simt yet: there are those to numbers")
+        super().__init__(f"{dtype}*")
+        self.dtype = dtype
+
+    def _bytes(self):
+        return bytes((ord("A"), self.dtype._simt_scalar, 1, ord("P"), 0))
+
+
 class BaseTuple(Type):
     """A tuple of the given types."""
 
@@ -326,6 +339,8 @@ def _read(s, at):
             dtype = from_dtype(dtype)
         else:
             dtype = SCALARS[dtype - 1]
+        if layout == ord("P"):
+            return CPointer(dtype), at
         return Array(dtype, ndim, chr(layout), bool(flags & 1)), at
     if mark in (b"T", b"M"):
         items, names, count = [], [], s[at + 1]
