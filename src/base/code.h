@@ -5,11 +5,12 @@
  *
  * A block function runs the threads of one block and is resumable: it returns DONE, YIELD (its budget
  * is used up, or, with budget left, it waits for something another block must do; calling it again
- * with the same frame and launch goes on), FAULT (the fault record is filled; the block is abandoned) or
- * STUCK (its threads wait for each other and none can go on; the record says where).
+ * with the same frame and launch goes on), STUCK (its threads wait for each other and none can go on; the
+ * record says where) or NO_MEMORY (calls found none; the block is abandoned).
  * Code may also fill the fault record and go on to DONE. Starting a block: the frame is handed over with
  * `resume` false. Frames are 64-byte aligned, `frame_bytes` plus the launch's `shared_bytes` each, and
- * hold all state of a running block, shared memory included; code never allocates. What an earlier
+ * hold all state of a running block, shared memory included, but for the stacks of code with calls, which
+ * take memory from the launch: other code never allocates. What an earlier
  * block left in a frame may stay there: code recognises a frame that it has set up before.
  */
 #ifndef SIMT_BASE_CODE_H
@@ -22,9 +23,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-typedef enum code_result { CODE_DONE, CODE_YIELD, CODE_STUCK } code_result;
+typedef enum code_result { CODE_DONE, CODE_YIELD, CODE_STUCK, CODE_NO_MEMORY } code_result;
 
-enum { CODE_FAULT_VALUES = 4 };
+enum { CODE_FAULT_VALUES = 4, CODE_FAULT_CALLS = 6 };
+/* Of the functions beside a kernel (ir.h): calls in each other, and what their values may take for a thread. */
+enum { CODE_MOST_CALLS = 65536, CODE_MOST_STACK_MB = 64 };
+#define CODE_FAULT_DEEP \
+    UINT32_MAX /* a fault of no instruction: more calls in calls than there may be */
 /* A fault of the user's program (index out of range, ...): the first in block order is reported. */
 typedef struct code_fault {
     bool set;
@@ -33,6 +38,10 @@ typedef struct code_fault {
     uint64_t block;                    /* flat block number */
     uint32_t thread;                   /* flat thread number in the block */
     int64_t values[CODE_FAULT_VALUES]; /* operands of the fault instruction */
+    uint32_t ncalls; /* that the thread was in, of functions beside the kernel (ir.h) */
+    source_pos
+        calls[CODE_FAULT_CALLS]; /* where they stand, the innermost first; the last one here is
+                                         * the outermost */
     /* not of the fault: where the code last yielded or got stuck */
     source_pos at;
     uint32_t at_thread;
@@ -52,11 +61,25 @@ typedef struct code_meeting {
 uint64_t code_meeting_arrive(code_meeting *m);
 void code_meeting_leave(code_meeting *m);
 
+/* Memory that blocks take while they run. The device has it ready for code that `recurses`, and frees what
+ * is left when the launch ends, however it ends. */
+typedef struct code_piece code_piece;
+typedef struct code_memory {
+    pthread_mutex_t lock;
+    code_piece *first;
+} code_memory;
+
+void code_memory_begin(code_memory *m);
+void *code_memory_take(code_memory *m, size_t bytes); /* 64-byte aligned; NULL: there is none */
+void code_memory_give(code_memory *m, void *taken);
+void code_memory_end(code_memory *m);
+
 typedef struct code_launch {
     uint32_t grid[3], block[3];
     const uint64_t *args;  /* one per parameter: the bits of the value, zero-extended */
     size_t shared_bytes;   /* dynamic shared memory, beyond what the code itself needs */
     code_meeting *meeting; /* the device's; callers of the device leave it NULL */
+    code_memory *memory;   /* the same */
     bool whole;            /* neither Ctrl-C nor a time limit stops it once it has begun */
 } code_launch;
 
@@ -85,6 +108,7 @@ struct code_blocks {
     uint64_t (*runs)(const code_blocks *self, const code_launch *launch);
     size_t frame_bytes; /* for this code's block size (fixed when it was compiled) */
     bool meets;         /* uses launch->meeting */
+    bool recurses;      /* uses launch->memory */
     uint64_t
         cost_per_block; /* rough ns, for the choice between one thread and the pool; 0 unknown */
 };

@@ -13,10 +13,18 @@ typedef struct source_pos {
     uint16_t call;   /* in which call it stands: a number in the code's table, from 1; 0: in none */
 } source_pos;
 
-/* A call; its number is larger than that of the call in which it stands. */
+/* A call; its number is larger than that of the call in which it stands. Of a function that is called while the
+ * code runs (functions that call themselves) it is from line 0: from wherever the thread came. */
 typedef struct source_call {
     const char *function, *file; /* what was called */
     source_pos at;               /* from where */
 } source_call;
+
+/* Where a thread has called such functions, the innermost first. */
+typedef struct source_outer {
+    const source_pos *at;
+    uint32_t count,
+        room; /* where there are more than room, the last one that is kept is the outermost */
+} source_outer;
 
 #endif

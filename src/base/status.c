@@ -51,20 +51,40 @@ void status_add_caller(const char *function, const char *file, int line, int col
     current.ncallers++;
 }
 
-void status_set_source(const char *function, const char *file, const source_call *calls,
-                       source_pos at) {
+/* The next of the calls that were made while the code ran; false: there is none. */
+static bool next_outer(const source_outer *outer, uint32_t *next, source_pos *out) {
+    if (outer == NULL || *next == outer->count) return false;
+    if (*next + 1 >= outer->room &&
+        *next + 1 < outer->count) { /* of the rest the last one is known */
+        current.ncallers += (int)(outer->count - 1 - *next);
+        *next = outer->count - 1;
+    }
+    *out = outer->at[*next < outer->room ? *next : outer->room - 1];
+    ++*next;
+    return true;
+}
+
+void status_set_reached(const char *function, const char *file, const source_call *calls,
+                        source_pos at, const source_outer *outer) {
+    uint32_t next = 0;
     if (at.call == 0) {
         status_set_position(file, (int)at.line, at.column);
         return;
     }
     const source_call *in = &calls[at.call - 1];
     status_set_called(in->function, in->file, (int)at.line, at.column);
-    for (source_pos up = in->at;; up = in->at) {
+    do {
+        source_pos up = in->at;
+        if (up.line == 0 && !next_outer(outer, &next, &up)) return;
         in = up.call != 0 ? &calls[up.call - 1] : NULL;
         status_add_caller(in != NULL ? in->function : function, in != NULL ? in->file : file,
                           (int)up.line, up.column);
-        if (in == NULL) return;
-    }
+    } while (in != NULL);
+}
+
+void status_set_source(const char *function, const char *file, const source_call *calls,
+                       source_pos at) {
+    status_set_reached(function, file, calls, at, NULL);
 }
 
 void status_prefix(const char *format, ...) {

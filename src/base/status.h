@@ -51,6 +51,9 @@ void status_add_caller(const char *function, const char *file, int line, int col
 /* All of it, for a position in the code of a function with its table of calls. */
 void status_set_source(const char *function, const char *file, const source_call *calls,
                        source_pos at);
+/* The same with the calls that were made while the code ran. */
+void status_set_reached(const char *function, const char *file, const source_call *calls,
+                        source_pos at, const source_outer *outer);
 /* Puts text in front of the recorded text ("argument 2: ..."). */
 void status_prefix(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* The calling thread's diagnostic; valid until its next failure. */

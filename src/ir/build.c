@@ -49,6 +49,7 @@ unsigned ir_type_bits(ir_type t) { return types[t].bits; }
 const char *ir_type_name(ir_type t) { return types[t].name; }
 
 bool ir_inst_needs_block(const ir_inst *inst) {
+    if (inst->op == IR_CALL) return true; /* what it calls may */
     if (inst->op == IR_SPECIAL) return inst->imm == IR_LANEID;
     if (inst->op == IR_ALLOC) return inst->results->type == IR_PTR_SHARED;
     return ir_op_table[inst->op].convergent && !ir_op_is_atomic(inst->op);
@@ -84,6 +85,7 @@ ir_func *ir_func_new(const char *name, const char *file) {
 
 void ir_func_free(ir_func *f) {
     if (!f) return;
+    for (uint32_t i = 0; i < f->nfunctions; i++) ir_func_free(f->functions[i]);
     arena mem = f->mem; /* f itself is in it */
     arena_deinit(&mem);
 }
@@ -112,6 +114,25 @@ ir_value *ir_func_add_params(ir_func *f, const ir_type *types, const char *const
         if (names && names[i]) v->name = arena_strdup(&f->mem, names[i]);
     }
     return f->body.params;
+}
+
+ir_func *ir_func_add_function(ir_func *kernel, const char *name, const ir_type *results,
+                              unsigned nresults) {
+    if (kernel->nfunctions == kernel->function_capacity) { /* before there is one to lose */
+        uint32_t capacity = kernel->function_capacity * 2 + 4;
+        ir_func **grown = ARENA_ARRAY(&kernel->mem, ir_func *, capacity);
+        if (kernel->nfunctions)
+            memcpy(grown, kernel->functions, kernel->nfunctions * sizeof *grown);
+        kernel->functions = grown;
+        kernel->function_capacity = capacity;
+    }
+    ir_func *f = ir_func_new(name, "");
+    kernel->functions[kernel->nfunctions++] = f;
+    f->unit = kernel;
+    f->results = ARENA_ARRAY(&f->mem, ir_type, nresults + 1);
+    f->nresults = nresults;
+    if (nresults) memcpy(f->results, results, sizeof *results * nresults);
+    return f;
 }
 
 /* ---- instructions ---- */
@@ -324,3 +345,13 @@ void ir_continue(ir_builder *b, ir_inst *loop, ir_value **values, unsigned nvalu
 }
 
 void ir_return(ir_builder *b) { ir_inst_add(b, IR_RETURN, NULL, 0, NULL, 0, 0); }
+void ir_return_values(ir_builder *b, ir_value **values, unsigned nvalues) {
+    ir_inst_add(b, IR_RETURN, NULL, 0, values, nvalues, 0);
+}
+void ir_exit(ir_builder *b) { ir_inst_add(b, IR_EXIT, NULL, 0, NULL, 0, 0); }
+
+ir_inst *ir_call(ir_builder *b, uint32_t number, ir_value **args, unsigned nargs) {
+    const ir_func *kernel = b->f->unit != NULL ? b->f->unit : b->f;
+    const ir_func *callee = kernel->functions[number];
+    return ir_inst_add(b, IR_CALL, callee->results, callee->nresults, args, nargs, number);
+}

@@ -54,6 +54,7 @@ static void number_region(ir_func *f, ir_region *region) {
 void ir_func_renumber(ir_func *f) {
     f->next_id = f->ninsts = 0;
     number_region(f, &f->body);
+    for (uint32_t i = 0; i < f->nfunctions; i++) ir_func_renumber(f->functions[i]);
 }
 
 /* ---- hash: structure without names, positions and ids ---- */
@@ -85,13 +86,20 @@ static void hash_region(hashing *s, ir_region *region) {
     mix(s, 0x5e61);
 }
 
+static void hash_function(hashing *s, const ir_func *f) {
+    mix(s, f->nresults);
+    for (uint32_t i = 0; i < f->nresults; i++) mix(s, f->results[i]);
+    hash_region(s, (ir_region *)&f->body); /* writes notes only */
+}
+
 uint64_t ir_hash(const ir_func *f) {
     hashing s = {0, 1};
-    hash_region(&s, (ir_region *)&f->body); /* writes notes only */
+    hash_region(&s, (ir_region *)&f->body);
+    for (uint32_t i = 0; i < f->nfunctions; i++) hash_function(&s, f->functions[i]);
     return s.h;
 }
 
-unsigned ir_func_depth(const ir_func *f) {
+static unsigned depth_of(const ir_func *f) {
     unsigned depth = 0, most = 0;
     const ir_region *region = &f->body;
     const ir_inst *inst = region->first;
@@ -113,4 +121,13 @@ unsigned ir_func_depth(const ir_func *f) {
             depth--;
         }
     }
+}
+
+unsigned ir_func_depth(const ir_func *f) {
+    unsigned most = depth_of(f);
+    for (uint32_t i = 0; i < f->nfunctions; i++) {
+        unsigned depth = depth_of(f->functions[i]);
+        if (depth > most) most = depth;
+    }
+    return most;
 }

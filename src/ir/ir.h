@@ -1,6 +1,6 @@
 /* The intermediate representation. Read this and ops.def first.
  *
- * A function is one kernel: typed, structured SSA with per-thread (SPMD) meaning. Its body is a region:
+ * A function is one kernel, or (see ir_func) one that a kernel calls while it runs: typed, structured SSA with per-thread (SPMD) meaning. Its body is a region:
  * a list of instructions ending in a terminator (br, continue, return). Three instructions own regions:
  *
  *   %r = block -> (types) { ... br %block(values) }          results = the values of the br taken
@@ -94,6 +94,11 @@ typedef enum ir_group {
     IR_IN_CONTROL
 } ir_group;
 
+/* Ends its region. */
+static inline bool ir_op_is_terminator(ir_op op) {
+    return op == IR_BR || op == IR_CONTINUE || op == IR_RETURN || op == IR_EXIT;
+}
+
 typedef struct ir_op_info {
     const char *name, *meaning;
     int8_t operands; /* -1: any number */
@@ -172,7 +177,7 @@ struct ir_inst {
     uint32_t number; /* in program order, from 0; ir_func_renumber makes it so again */
     ir_value **args;
     ir_value *results; /* usually one or none; block, loop, if: any number */
-    uint64_t imm;      /* constant bits, ir_special, ir_mem, bytes, fault number */
+    uint64_t imm;      /* constant bits, ir_special, ir_mem, bytes, numbers of faults, functions */
     ir_region *regions[2];
     ir_inst *label; /* br, continue: the construct they name */
     source_pos pos;
@@ -188,15 +193,25 @@ struct ir_region {
     ir_inst *owner; /* NULL for the function's body */
 };
 
-typedef struct ir_func {
+/* Most functions that a kernel calls are put inside it. Those that call themselves, by themselves or by way
+ * of others, cannot be: they stand beside the kernel and are reached by the instruction `call`. The kernel
+ * owns them, and with them is a unit, which is verified, printed, hashed and optimised as a whole: each
+ * function by itself, a call in it being something that reads and writes memory. */
+typedef struct ir_func ir_func;
+struct ir_func {
     arena mem;
     const char *name, *file; /* file: the user's source, or "" */
     ir_region body;
-    source_call *calls; /* of functions whose code was put inside */
+    source_call *calls; /* of functions whose code was put inside; of a unit all are the kernel's */
     uint32_t ncalls, call_capacity;
-    uint32_t next_id; /* ids given so far */
-    uint32_t ninsts;  /* numbers of instructions, as ir_func_renumber gave them */
-} ir_func;
+    uint32_t next_id;    /* ids given so far */
+    uint32_t ninsts;     /* numbers of instructions, as ir_func_renumber gave them */
+    ir_func **functions; /* of a kernel: what is called beside it; by number */
+    uint32_t nfunctions, function_capacity;
+    ir_func *unit;    /* of such a function: its kernel. Of a kernel NULL */
+    ir_type *results; /* of such a function, what `return` gives */
+    uint32_t nresults;
+};
 
 /* What threads of a block do together or share: barriers, warp operations, their lanes, shared memory. */
 bool ir_inst_needs_block(const ir_inst *inst);
@@ -209,8 +224,17 @@ ir_value *ir_func_add_params(ir_func *f, const ir_type *types, const char *const
                              unsigned n);
 /* One more; earlier ones may move: take their addresses when all are there. */
 ir_value *ir_func_add_param(ir_func *f, ir_type type, const char *name);
+/* A function beside the kernel; it has no parameters yet. Its number is the count before. */
+ir_func *ir_func_add_function(ir_func *kernel, const char *name, const ir_type *results,
+                              unsigned nresults);
+/* What a call in f calls; NULL: there is no such function. */
+static inline const ir_func *ir_callee(const ir_func *f, const ir_inst *call) {
+    const ir_func *kernel = f->unit != NULL ? f->unit : f;
+    return call->imm < kernel->nfunctions ? kernel->functions[call->imm] : NULL;
+}
 
-/* A call of a function whose code is put inside, for positions: its number, from 1. 0: too many. */
+/* A call of a function whose code is put inside, for positions: its number, from 1. 0: too many. Functions
+ * beside the kernel have such an entry too, called from line 0: they may be called from anywhere. */
 uint16_t ir_func_add_call(ir_func *f, const char *function, const char *file, source_pos at);
 
 /* ---- building: a cursor that appends at the end of a region ---- */
@@ -258,7 +282,12 @@ ir_inst *ir_loop(ir_builder *b, ir_value **init, unsigned ninit, const ir_type *
 ir_inst *ir_if(ir_builder *b, ir_value *cond, const ir_type *results, unsigned nresults);
 void ir_br(ir_builder *b, ir_inst *label, ir_value **values, unsigned nvalues);
 void ir_continue(ir_builder *b, ir_inst *loop, ir_value **values, unsigned nvalues);
-void ir_return(ir_builder *b);
+void ir_return(ir_builder *b); /* of a kernel */
+/* Functions beside the kernel: */
+void ir_return_values(ir_builder *b, ir_value **values, unsigned nvalues);
+void ir_exit(ir_builder *b);
+/* Calls function `number` of the unit, which has its results. */
+ir_inst *ir_call(ir_builder *b, uint32_t number, ir_value **args, unsigned nargs);
 /* The general form behind all of them (used by the parser and passes). */
 ir_inst *ir_inst_add(ir_builder *b, ir_op op, const ir_type *results, unsigned nresults,
                      ir_value **args, unsigned nargs, uint64_t imm);
@@ -281,7 +310,7 @@ bool ir_evaluate_integer(ir_op op, ir_type type, uint64_t a, uint64_t b, uint64_
 enum { IR_MOST_DEPTH = 500 };
 unsigned ir_func_depth(const ir_func *f); /* does not recurse */
 void ir_print(const ir_func *f, strbuf *out);
-/* Parses one printed function. Failure: SIMT_ERR_IR_SYNTAX with line and column. */
+/* Parses one printed unit. Failure: SIMT_ERR_IR_SYNTAX with line and column. */
 simt_status ir_parse(const char *text, ir_func **out);
 /* Types, dominance, labels, terminators. Failure: SIMT_ERR_IR_INVALID naming the instruction. */
 simt_status ir_verify(const ir_func *f);

@@ -23,7 +23,8 @@ typedef struct defined {
 
 typedef struct parsing {
     const char *text, *at;
-    ir_func *f;
+    ir_func *kernel;
+    ir_func *f;        /* the kernel, or one of its functions */
     ir_value **values; /* by printed number */
     uint32_t values_capacity;
     ir_inst **constructs;
@@ -229,6 +230,7 @@ static uint64_t immediate(parsing *p, ir_op op) {
     switch (op) {
     case IR_CONST:
     case IR_ALLOC:
+    case IR_CALL:
     case IR_FAULT: return decimal(p);
     case IR_SPECIAL:
         which = one_of(p, ir_special_names, IR_SPECIAL_COUNT);
@@ -307,7 +309,7 @@ static source_pos position(parsing *p) {
     at.line = number_up_to(p, UINT32_MAX);
     expect(p, ":");
     at.column = (uint16_t)number_up_to(p, SOURCE_MOST_COLUMNS);
-    if (take(p, "in")) at.call = (uint16_t)number_up_to(p, p->f->ncalls);
+    if (take(p, "in")) at.call = (uint16_t)number_up_to(p, p->kernel->ncalls);
     return at;
 }
 
@@ -384,12 +386,8 @@ static void calls(parsing *p) {
     }
 }
 
-static void header(parsing *p) {
-    char name[200];
-    expect(p, "kernel");
-    expect(p, "@");
-    word(p, name, sizeof name);
-    p->f = ir_func_new(name, "");
+/* "(%0: i64, %1: i64 size)" */
+static void params(parsing *p) {
     expect(p, "(");
     while (!take(p, ")")) {
         if (p->ndefs == MAX_LIST) fail(p, "too many parameters");
@@ -400,15 +398,62 @@ static void header(parsing *p) {
     for (uint32_t i = 0; i < p->ndefs; i++) ir_func_add_param(p->f, p->defs[i].type, NULL);
     for (uint32_t i = 0; i < p->ndefs; i++) p->f->body.params[i].is_size = p->defs[i].is_size;
     define_all(p, 0, p->f->body.params);
+}
+
+static void kernel_header(parsing *p) {
+    char name[200];
+    expect(p, "kernel");
+    expect(p, "@");
+    word(p, name, sizeof name);
+    p->f = p->kernel = ir_func_new(name, "");
+    params(p);
     p->f->file = file(p);
     calls(p);
 }
 
-static simt_status parse(void *context) {
-    parsing *p = context;
-    header(p);
+/* "i64, f32" */
+static void result_types(parsing *p) {
+    uint32_t capacity = 0;
+    do {
+        uint32_t n = p->f->nresults;
+        if (n == MAX_LIST) fail(p, "too many results");
+        if (n == capacity) {
+            ir_type *grown = ARENA_ARRAY(&p->f->mem, ir_type, capacity = n * 2 + 8);
+            if (n) memcpy(grown, p->f->results, n * sizeof *grown);
+            p->f->results = grown;
+        }
+        p->f->results[n] = type(p);
+        p->f->nresults++;
+    } while (take(p, ","));
+}
+
+/* Numbers of values and constructs begin anew. */
+static void function_header(parsing *p) {
+    char name[200];
+    const char *start = (skip_space(p), p->at);
+    if (decimal(p) != p->kernel->nfunctions) fail_at(p, start, "functions are numbered in order");
+    expect(p, "@");
+    word(p, name, sizeof name);
+    if (p->values) memset(p->values, 0, p->values_capacity * sizeof *p->values);
+    p->nconstructs = 0;
+    p->f = ir_func_add_function(p->kernel, name, NULL, 0);
+    params(p);
+    if (take(p, "->")) result_types(p);
+}
+
+static void body(parsing *p) {
     expect(p, "{");
     region(p, &p->f->body, 0);
+}
+
+static simt_status parse(void *context) {
+    parsing *p = context;
+    kernel_header(p);
+    body(p);
+    while (take(p, "function")) {
+        function_header(p);
+        body(p);
+    }
     skip_space(p);
     if (*p->at) fail(p, "text after the kernel");
     return SIMT_OK;
@@ -421,10 +466,10 @@ simt_status ir_parse(const char *text, ir_func **out) {
     p->text = p->at = text;
     simt_status status = arena_run(parse, p);
     if (status != SIMT_OK) {
-        ir_func_free(p->f);
-        p->f = NULL;
+        ir_func_free(p->kernel);
+        p->kernel = NULL;
     }
-    *out = p->f;
+    *out = p->kernel;
     heap_free(p->values);
     heap_free(p->constructs);
     heap_free(p->operands);

@@ -11,6 +11,10 @@
  * Functions whose code was put inside stand between the header and its `{`, numbered from 1:
  *     call @helper file "y.py" @12:3            called from line 12 of the kernel
  *     call @inner @40:7 in 1                    called from line 40 of helper
+ * Functions that are called stand behind the kernel, in order; each begins its numbers anew, and its positions
+ * are in calls of the kernel's header:
+ *     %5: i64, %6: f32 = call 0 %4, %3
+ *   function 0 @helper(%0: i64, %1: f32) -> i64, f32 { ... return %2, %3 }
  * Constructs are numbered in order of appearance and named by br and continue:
  *     block @0 { ... }      loop @1 (%8: i32 = %3) { ... }      if @2 %4 { ... } else { ... }
  * with their results, if any, in front: `%9: i32, %10: f32 = loop @1 (...) { ... }`.
@@ -118,6 +122,7 @@ static void print_inst(printing *p, ir_inst *inst, int depth) {
         strbuf_puts(p->out, ir_scope_names[inst->imm % IR_SCOPE_COUNT]);
         break;
     case IR_FAULT:
+    case IR_CALL:
         put(p->out, " ", inst->imm);
         print_args(p, inst);
         break;
@@ -155,18 +160,40 @@ static void print_file(strbuf *out, const char *file) {
     if (file[0] && !strpbrk(file, "\"\n")) strbuf_printf(out, " file \"%s\"", file);
 }
 
+static void print_params(printing *p, const ir_func *f) {
+    const ir_region *body = &f->body;
+    put_name(p->out, f->name, "_.");
+    strbuf_puts(p->out, "(");
+    for (uint32_t i = 0; i < body->nparams; i++) {
+        if (i) strbuf_puts(p->out, ", ");
+        define(p, &body->params[i]);
+        if (body->params[i].is_size) strbuf_puts(p->out, " size");
+    }
+    strbuf_puts(p->out, ")");
+}
+
+static void print_body(printing *p, const ir_func *f) {
+    strbuf_puts(p->out, " {\n");
+    print_region(p, (ir_region *)&f->body, 1); /* writes notes only */
+    strbuf_puts(p->out, "}\n");
+}
+
+static void print_function(const ir_func *f, uint32_t index, strbuf *out) {
+    printing p = {out, 0, 0};
+    put(out, "function ", index);
+    strbuf_puts(out, " @");
+    print_params(&p, f);
+    for (uint32_t i = 0; i < f->nresults; i++) {
+        strbuf_puts(out, i ? ", " : " -> ");
+        strbuf_puts(out, ir_type_name(f->results[i]));
+    }
+    print_body(&p, f);
+}
+
 void ir_print(const ir_func *f, strbuf *out) {
     printing p = {out, 0, 0};
-    ir_region *body = (ir_region *)&f->body; /* writes notes only */
     strbuf_puts(out, "kernel @");
-    put_name(out, f->name, "_.");
-    strbuf_puts(out, "(");
-    for (uint32_t i = 0; i < body->nparams; i++) {
-        if (i) strbuf_puts(out, ", ");
-        define(&p, &body->params[i]);
-        if (body->params[i].is_size) strbuf_puts(out, " size");
-    }
-    strbuf_puts(out, ")");
+    print_params(&p, f);
     print_file(out, f->file);
     for (uint32_t i = 0; i < f->ncalls; i++) {
         strbuf_puts(out, "\n  call @");
@@ -174,7 +201,6 @@ void ir_print(const ir_func *f, strbuf *out) {
         print_file(out, f->calls[i].file);
         print_position(out, f->calls[i].at);
     }
-    strbuf_puts(out, " {\n");
-    print_region(&p, body, 1);
-    strbuf_puts(out, "}\n");
+    print_body(&p, f);
+    for (uint32_t k = 0; k < f->nfunctions; k++) print_function(f->functions[k], k, out);
 }

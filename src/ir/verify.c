@@ -14,15 +14,19 @@ typedef struct verifying {
     uint32_t count;
 } verifying;
 
+/* The calls of a unit are the kernel's. */
+static void set_source(const ir_func *f, source_pos at) {
+    const ir_func *kernel = f->unit ? f->unit : f;
+    status_set_source(kernel->name, kernel->file, kernel->calls, at);
+}
+
 static simt_status bad(const verifying *v, const ir_inst *inst, const char *what) {
     simt_status status =
         status_fail(SIMT_ERR_IR_INVALID, "kernel '%s', instruction %" PRIu32 " (%s): %s",
                     v->f->name, v->count, ir_op_table[inst->op].name, what);
-    if (inst->pos.line) status_set_source(v->f->name, v->f->file, v->f->calls, inst->pos);
+    if (inst->pos.line) set_source(v->f, inst->pos);
     return status;
 }
-
-static bool is_terminator(ir_op op) { return op == IR_BR || op == IR_CONTINUE || op == IR_RETURN; }
 
 static bool type_allowed(char letter, ir_type t) {
     switch (letter) {
@@ -136,10 +140,35 @@ static simt_status check_special_rules(const verifying *v, const ir_inst *inst) 
     return SIMT_OK;
 }
 
+static simt_status check_call(const verifying *v, const ir_inst *inst) {
+    const ir_func *callee = ir_callee(v->f, inst);
+    if (!callee) return bad(v, inst, "no such function");
+    if (inst->nargs != callee->body.nparams || inst->nresults != callee->nresults)
+        return bad(v, inst, "wrong number of operands or results");
+    for (unsigned i = 0; i < inst->nargs; i++)
+        if (inst->args[i]->type != callee->body.params[i].type)
+            return bad(v, inst, "an operand has not the type of the parameter");
+    for (unsigned i = 0; i < inst->nresults; i++)
+        if (inst->results[i].type != callee->results[i])
+            return bad(v, inst, "a result has not the type that the function returns");
+    return SIMT_OK;
+}
+
+static simt_status check_return(const verifying *v, const ir_inst *inst) {
+    if (inst->nargs != v->f->nresults) return bad(v, inst, "wrong number of values");
+    for (unsigned i = 0; i < inst->nargs; i++)
+        if (inst->args[i]->type != v->f->results[i])
+            return bad(v, inst, "a value has not the type that the function returns");
+    return SIMT_OK;
+}
+
 static simt_status check_types(const verifying *v, const ir_inst *inst) {
     const ir_op_info *info = &ir_op_table[inst->op];
     if (info->operands >= 0 && inst->nargs != (uint32_t)info->operands)
         return bad(v, inst, "wrong number of operands");
+    if (inst->op == IR_RETURN) return check_return(v, inst);
+    if (inst->op == IR_EXIT && !v->f->unit) return bad(v, inst, "a kernel ends by return");
+    if (inst->op == IR_CALL) return check_call(v, inst);
     if (info->control) return SIMT_OK;
     bool makes = info->result != 'V';
     if (inst->nresults != makes) return bad(v, inst, "wrong number of results");
@@ -235,14 +264,14 @@ static simt_status check_inst(verifying *v, ir_inst *inst, int depth) {
 static simt_status check_region(verifying *v, ir_region *region, int depth) {
     if (depth > IR_MOST_DEPTH)
         return status_fail(SIMT_ERR_IR_INVALID, "kernel '%s': nested too deeply", v->f->name);
-    if (!region->last || !is_terminator(region->last->op))
+    if (!region->last || !ir_op_is_terminator(region->last->op))
         return status_fail(SIMT_ERR_IR_INVALID,
                            "kernel '%s': a region does not end in br, continue or return",
                            v->f->name);
     for (uint32_t i = 0; i < region->nparams; i++) region->params[i].note = VISIBLE;
     for (ir_inst *inst = region->first; inst; inst = inst->next) {
         if (inst->parent != region) return bad(v, inst, "it stands in another region than it says");
-        if (is_terminator(inst->op) && inst->next)
+        if (ir_op_is_terminator(inst->op) && inst->next)
             return bad(v, inst, "a terminator in the middle of a region");
         SIMT_TRY(check_inst(v, inst, depth));
     }
@@ -262,9 +291,19 @@ static void clear_notes(ir_region *region) {
     }
 }
 
-simt_status ir_verify(const ir_func *f) {
+static simt_status check_function(const ir_func *f) {
     ir_region *body = (ir_region *)&f->body; /* writes notes only */
     clear_notes(body);
     verifying v = {f, 0};
+    for (uint32_t i = 0; i < f->nresults; i++)
+        if (f->results[i] <= IR_VOID || f->results[i] >= IR_TYPE_COUNT)
+            return status_fail(SIMT_ERR_IR_INVALID, "function '%s': a result without a type",
+                               f->name);
     return check_region(&v, body, 0);
+}
+
+simt_status ir_verify(const ir_func *f) {
+    SIMT_TRY(check_function(f));
+    for (uint32_t i = 0; i < f->nfunctions; i++) SIMT_TRY(check_function(f->functions[i]));
+    return SIMT_OK;
 }

@@ -45,6 +45,7 @@ typedef enum facts_singly {
     FACTS_SPIN_LOOP,  /* a loop may wait for threads of the block: `singly_at` is the loop */
     FACTS_TWO_SIDES,  /* barriers, or grid.sync, on both sides of a splitting `if`: the if */
     FACTS_NO_MEETING, /* lanes may not meet at a warp operation: the operation */
+    FACTS_CALLS, /* calls of functions beside the kernel; in such a function its first instruction */
 } facts_singly;
 
 typedef enum facts_meeting {                    /* of an operation for which lanes wait */

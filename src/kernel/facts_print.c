@@ -14,6 +14,7 @@ typedef struct printing {
 static const char *const singly_names[] = {
     [FACTS_TOGETHER] = "together",
     [FACTS_SPIN_LOOP] = "singly: a loop may wait for threads of the block",
+    [FACTS_CALLS] = "singly: functions that call themselves have a stack for each thread",
     [FACTS_TWO_SIDES] = "singly: barriers on both sides of an if that splits",
     [FACTS_NO_MEETING] = "singly: lanes may not meet at a warp operation",
 };

@@ -43,7 +43,9 @@ static uint32_t scan(facts_places *p, const ir_region *r, uint32_t at, uint32_t 
         p->insts[at++] = (facts_place){.inst = in, .construct = around, .next_jump = FACTS_NONE};
         for (unsigned i = 0; i < in->nresults; i++) p->values[in->results[i].id] = &in->results[i];
         if (facts_is_jump(in)) add_jump(p, in, around);
-        if (in->op == IR_RETURN && around != FACTS_NONE) p->constructs[around].returns = true;
+        bool ends =
+            in->op == IR_RETURN || in->op == IR_EXIT || in->op == IR_CALL; /* some threads */
+        if (ends && around != FACTS_NONE) p->constructs[around].returns = true;
         if (!facts_is_construct(in)) continue;
         uint32_t number = p->nconstructs++;
         p->insts[in->number].construct = number;

@@ -99,7 +99,8 @@ static void add_where(const report_host *h, const report_launch *l, const kernel
     place_text(fault->thread, box, t, sizeof t);
     snprintf(more, sizeof more, ", block %s, thread %s", b, t);
     bool known = f != NULL && f->pos.line != 0;
-    status_set_source(c->name, c->file, c->calls, known ? f->pos : fault->pos);
+    source_outer outer = {fault->calls, fault->ncalls, CODE_FAULT_CALLS};
+    status_set_reached(c->name, c->file, c->calls, known ? f->pos : fault->pos, &outer);
     report_place(h, status_get(), more, out);
 }
 
@@ -121,6 +122,13 @@ static void add_array(const report_launch *l, const kernel_fault *f, strbuf *out
 
 static void add_what(const report_launch *l, const kernel_fault *f, const code_fault *fault,
                      strbuf *out) {
+    if (fault->number == CODE_FAULT_DEEP) {
+        strbuf_printf(out,
+                      "kernel %s: maximum recursion depth exceeded: a thread may be in %d calls of "
+                      "functions that call themselves, whose variables may take %d MB",
+                      l->name, CODE_MOST_CALLS, CODE_MOST_STACK_MB);
+        return;
+    }
     if (f != NULL && f->kind == KERNEL_FAULT_INDEX) {
         strbuf_printf(out, "kernel %s: index %lld is out of bounds for axis %lld with size %lld",
                       l->name, (long long)fault->values[0], (long long)fault->values[1],

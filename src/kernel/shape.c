@@ -200,6 +200,7 @@ static facts_shape shape_in_groups(const analysis *p, const ir_inst *in) {
     const facts_thread_value *known = &p->groups->values[in->results[0].id];
     bool is_unknown = false;
     if (known->of != NULL) return same_in_groups(p->groups, known) ? uniform : varying;
+    if (in->op == IR_CALL) return varying;
     if (ir_op_is_barrier(in->op)) return uniform;
     if (in->op == IR_ALLOC && in->results[0].type == IR_PTR_LOCAL) return varying;
     if (in->op == IR_LOAD && IR_MEM_ORDER(in->imm) != IR_PLAIN) return varying;
@@ -217,6 +218,7 @@ static facts_shape shape_in_groups(const analysis *p, const ir_inst *in) {
 static facts_shape shape_of_inst(analysis *p, const ir_inst *in) {
     const facts_shape *x[3] = {&uniform, &uniform, &uniform};
     if (p->groups != NULL) return shape_in_groups(p, in);
+    if (in->op == IR_CALL) return varying;
     if (in->op == IR_SPECIAL) return shape_of_special(p, in->imm);
     if (in->op == IR_ALLOC)
         return in->results[0].type == IR_PTR_LOCAL ? along_threads(p, (int64_t)p->out->local_bytes)
@@ -412,7 +414,8 @@ static void find_shapes(analysis *p) {
     for (uint32_t i = 0; i < p->places->nconstructs; i++)
         out->constructs[i] = (facts_parting){.calm = true};
     out->used_small_grid = false;
-    for (uint32_t i = 0; i < f->body.nparams; i++) out->values[f->body.params[i].id] = uniform;
+    for (uint32_t i = 0; i < f->body.nparams; i++)
+        out->values[f->body.params[i].id] = f->unit != NULL ? varying : uniform;
     visit_all(p);
     for (uint32_t i = 0; i < f->next_id; i++)
         if (out->values[i].kind == FACTS_UNKNOWN) out->values[i].kind = FACTS_FIXED;

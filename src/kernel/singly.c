@@ -173,9 +173,19 @@ static const ir_inst *first_that_meets_not(const kernel_facts *k) {
     return NULL;
 }
 
+/* What makes stacks necessary, on which threads go their own ways. */
+static const ir_inst *first_call(const kernel_facts *k) {
+    const facts_places *p = &k->places;
+    if (k->f->unit != NULL) return k->f->body.first;
+    for (uint32_t i = 0; k->f->nfunctions > 0 && i < p->ninsts; i++)
+        if (p->insts[i].inst->op == IR_CALL) return p->insts[i].inst;
+    return NULL;
+}
+
 simt_status facts_find_singly(kernel_facts *k, arena *mem) {
     const ir_inst *at;
     if (k->threads == 1) return SIMT_OK;
+    run_singly(k, FACTS_CALLS, first_call(k));
     SIMT_TRY(find_spin_loop(k, mem, &at));
     run_singly(k, FACTS_SPIN_LOOP, at);
     SIMT_TRY(find_two_sides(k, mem, &at));

@@ -138,7 +138,7 @@ simt_status facts_find_thread_values(const ir_func *f, const uint32_t block[3], 
               .mem = mem,
               .values = ARENA_ARRAY(mem, facts_thread_value, f->next_id + 1)};
     w.failed = w.values == NULL;
-    for (uint32_t i = 0; i < f->body.nparams && !w.failed; i++)
+    for (uint32_t i = 0; i < f->body.nparams && f->unit == NULL && !w.failed; i++)
         if (ir_type_is_int(f->body.params[i].type)) w.values[f->body.params[i].id] = shared(&w);
     if (!w.failed) visit(&w, &f->body);
     *out = w.values;

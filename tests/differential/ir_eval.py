@@ -33,9 +33,16 @@ class Inst:
         self.label = int(label.group(1)) if label else None
 
 
+def parse_functions(text):
+    """What parse gives of each function beside the kernel."""
+    parts = re.split(r"^(?=function \d+ @)", text, flags=re.MULTILINE)
+    return [parse(part) for part in parts[1:]]
+
+
 def parse(text):
-    """The parameters (name, type) and the body, a list of Inst."""
+    """The parameters (name, type) of the kernel, or function, and the body, a list of Inst."""
     lines = [line.strip() for line in text.strip().splitlines()]
+    lines[0] = lines[0].partition(" -> ")[0]
     params = DEFINED.findall(lines[0])
     lines = lines[1:]
     at = 0
@@ -308,7 +315,7 @@ def narrow(value, kind):
 
 
 class Jump(Exception):
-    """br, continue or return on its way to its construct."""
+    """br, continue, return or exit on its way to its construct, its call or the thread's end."""
 
     def __init__(self, op, label, values):
         self.op, self.label, self.values = op, label, values
@@ -334,11 +341,12 @@ def updated(op, kind, old, new, third=None):
 
 
 class Thread:
-    """The values of one thread. shared: its block's shared memory, buffers by value name."""
+    """The values of one thread, in the kernel or a call. shared: its block's shared memory, buffers
+    by function and value name."""
 
-    def __init__(self, specials, memory, values, types, shared):
+    def __init__(self, specials, memory, values, types, shared, functions=(), number=None):
         self.specials, self.memory, self.values, self.types = specials, memory, values, types
-        self.shared = shared
+        self.shared, self.functions, self.number = shared, functions, number
 
     def set(self, name, kind, value):
         """Defines a value; integers are kept unsigned."""
@@ -348,12 +356,14 @@ class Thread:
     def run(self, body):
         """Runs a region up to the jump that ends it; yields (op, operands, type) where it waits."""
         for inst in body:
-            if inst.op in ("br", "continue", "return"):
+            if inst.op in ("br", "continue", "return", "exit"):
                 raise Jump(inst.op, inst.label, [self.values[a] for a in inst.args])
             if inst.regions:
                 yield from self.construct(inst)
             elif inst.op == "store":
                 self.store(inst)
+            elif inst.op == "call":
+                yield from self.call(inst)
             elif inst.op in WAITS:
                 args = [self.values[a] for a in inst.args]
                 kind = self.types[inst.args[0]] if inst.args else None
@@ -374,7 +384,7 @@ class Thread:
             try:
                 yield from self.run(inst.regions[which])
             except Jump as jump:
-                if jump.label != inst.label or jump.op == "return":
+                if jump.label != inst.label or jump.op in ("return", "exit"):
                     raise
                 if jump.op == "continue":
                     given = jump.values
@@ -382,6 +392,21 @@ class Thread:
                 for (name, kind), value in zip(inst.results, jump.values):
                     self.set(name, kind, value)
                 return
+
+    def call(self, inst):
+        """A function beside the kernel, with values of its own."""
+        number = int(inst.rest.split()[0])
+        params, body = self.functions[number]
+        values = {name: self.values[a] for (name, _), a in zip(params, inst.args)}
+        inner = Thread(self.specials, self.memory, values, dict(params), self.shared,
+                       self.functions, number)  # fmt: skip
+        try:
+            yield from inner.run(body)
+        except Jump as jump:
+            if jump.op == "exit":
+                raise
+            for (name, kind), value in zip(inst.results, jump.values):
+                self.set(name, kind, value)
 
     def store(self, inst):
         """Writes the bytes of a value."""
@@ -407,7 +432,7 @@ class Thread:
     def alloc(self, inst, kind, count):
         """Shared memory is made by the block's first thread that comes."""
         made = self.shared if kind == "ptr.shared" else {}
-        name = inst.results[0][0]
+        name = (self.number, inst.results[0][0])
         if name not in made:
             self.memory.append(np.zeros(count, np.uint8))
             made[name] = (len(self.memory) - 1, 0)
@@ -505,6 +530,7 @@ def run(text, grid, block, args, trace=None):
     trace: a list that gets a dict of the values of each thread, by name.
     """
     params, body = parse(text)
+    functions = parse_functions(text)
     memory, first = [], {}
     types = dict(params)
     for (name, kind), arg in zip(params, args):
@@ -521,7 +547,7 @@ def run(text, grid, block, args, trace=None):
             specials = {"laneid": flat % WARP}
             for word, values in (("tid", tid), ("ctaid", ctaid), ("ntid", block), ("nctaid", grid)):
                 specials.update({f"{word}.{axis}": v for axis, v in zip("xyz", values)})
-            threads.append(Thread(specials, memory, dict(first), dict(types), shared))
+            threads.append(Thread(specials, memory, dict(first), dict(types), shared, functions))
     with np.errstate(all="ignore"):
         run_together(threads, [ended(thread, body) for thread in threads], math.prod(block))
     if trace is not None:
@@ -533,4 +559,4 @@ def ended(thread, body):
     try:
         yield from thread.run(body)
     except Jump as jump:
-        assert jump.op == "return"
+        assert jump.op in ("return", "exit")

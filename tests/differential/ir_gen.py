@@ -3,6 +3,7 @@
 generate(seed) -> Program. Deterministic; every program is valid, ends, and has no races: a thread
 reads the shared input and reads and writes only its own stretch of the output. The bits of NaNs are
 never looked at (no bitcast of floats, no sign taken from a float).
+With calls=True the kernel calls functions beside it, which call themselves and each other.
 generate_waiting(seed): threads also exchange values, at barriers and in warps.
 Launches have one dimension, or with dims=3 any. All coordinates and sizes of a launch are met in
 arithmetic; with apart=True a thread knows its number in the grid and the sizes, and not its place
@@ -291,9 +292,13 @@ class _Writer:
         elif self.loops and pick < 0.3:
             self.next_round(self.loops[-1])
         elif pick > 0.97:
-            self.put("return")
+            self.end()
         else:
             self.put(f"br @{label}{self.values(types)}")
+
+    def end(self):
+        """Ends the thread."""
+        self.put("return")
 
     def next_round(self, loop):
         label, _, carried, counter = loop
@@ -447,6 +452,90 @@ class _Writer:
         text = "\n".join([head, *self.lines, "}"]) + "\n"
         text = text.replace("STRETCH", str(SLOT_BYTES * len(self.slots)))
         return Program(text, self.slots)
+
+
+class _Caller(_Writer):
+    """A kernel and functions that are called with a number of calls that may come below them, the
+    thread's stretch of the output, and values of any types."""
+
+    def __init__(self, seed, size, dims, apart):
+        super().__init__(seed, size, dims, apart)
+        pick, kinds = self.random, INTS + FLOATS + ("i1",)
+        self.signatures = [
+            [[pick.choice(kinds) for _ in range(pick.randrange(most))] for most in (4, 4)]
+            for _ in range(pick.randrange(1, 4))
+        ]
+        self.here = None  # the results of the function that is written; of the kernel None
+
+    def kernel(self):
+        texts = [self.function(k) for k in range(len(self.signatures))]
+        self.lines, self.next_value, self.next_label, self.here = [], 4, 0, None
+        self.scope = [("%2", "i32"), ("%3", "f32")]
+        program = super().kernel()
+        return Program(program.text + "".join(texts), program.slots)
+
+    def function(self, number):
+        given, self.here = self.signatures[number]
+        params = ["ptr.global", "ptr.global", "i32", "f32", *given]
+        self.lines, self.next_value, self.next_label = [], len(params), 0
+        self.scope = [(f"%{i}", kind) for i, kind in enumerate(params) if i > 1]
+        self.base = "%0"
+        self.put_guard()
+        self.make_private()
+        for _ in range(self.random.randrange(1, 4)):
+            self.body(1, self.random.randrange(1, self.size // 4 + 3))
+            if self.random.random() < 0.6:
+                self.call()
+        self.give_back()
+        heads = ", ".join(f"%{i}: {kind}" for i, kind in enumerate(params))
+        results = " -> " + ", ".join(self.here) if self.here else ""
+        return f"function {number} @f{number}({heads}){results} {{\n" + "\n".join(
+            [*self.lines, "}", ""])  # fmt: skip
+
+    def put_guard(self):
+        """Ends the calls in calls."""
+        more = self.new("i1", f"lt.s {self.const('i32', 0)}, %2", False)
+        label = self.next_label
+        self.next_label += 1
+        self.put(f"if @{label} {more} {{")
+        scope = self.open()
+        self.put(f"br @{label}")
+        self.close(scope, "} else {")
+        scope = self.open()
+        self.give_back()
+        self.close(scope)
+
+    def give_back(self):
+        self.put("return" + self.values(self.here))
+
+    def end(self):
+        if self.here is None:
+            self.put("return")
+        elif self.random.random() < 0.3:
+            self.put("exit")
+        else:
+            self.give_back()
+
+    def call(self):
+        number = self.random.randrange(len(self.signatures))
+        given, types = self.signatures[number]
+        if self.here is not None:
+            left = self.new("i32", f"add %2, {self.const('i32', -1)}", False)
+        elif self.random.random() < 0.5:
+            left = self.const("i32", self.random.randrange(4))
+        else:
+            left = self.new("i32", f"and {self.use('i32')}, {self.const('i32', 3)}", False)
+        args = [self.base, "%1", left, self.use("f32"), *(self.use(t) for t in given)]
+        names = [f"%{self.next_value + i}" for i in range(len(types))]
+        self.next_value += len(names)
+        self.put(f"{self.head(names, types)}call {number} {', '.join(args)}")
+        self.scope += zip(names, types)
+
+    def straight(self):
+        if self.here is None and self.random.random() < 0.06:
+            self.call()
+        else:
+            super().straight()
 
 
 class _Waiter(_Writer):
@@ -624,6 +713,6 @@ def generate_waiting(seed, size=4, alone=False, dims=1):
     return _Waiter(seed, size, alone, dims).kernel()
 
 
-def generate(seed, size=30, dims=1, apart=False):
+def generate(seed, size=30, dims=1, apart=False, calls=False):
     """A random program; the same for the same arguments."""
-    return _Writer(seed, size, dims, apart).kernel()
+    return (_Caller if calls else _Writer)(seed, size, dims, apart).kernel()

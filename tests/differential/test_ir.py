@@ -57,14 +57,15 @@ def differences(program, got, want):
     return found
 
 
-def check(seed, size=30, grid=GRID, block=BLOCK, apart=False):
+def check(seed, size=30, grid=GRID, block=BLOCK, apart=False, calls=False):
     """One program on all roads."""
     dims = 1 if isinstance(grid, int) and isinstance(block, int) else 3
-    program = generate(seed, size, dims, apart)
+    program = generate(seed, size, dims, apart, calls)
     threads = threads_of(grid, block)
     want = inputs(seed, program, threads)
     run(program.text, grid, block, want)
-    for options in ({"optimize": False}, {"optimize": True}, {"isa": "generic"}):
+    roads = [{"optimize": False}, {"optimize": True}, {"isa": "generic"}]
+    for options in roads + [{"max_budget": 1 + seed % 5}] * calls:
         got = inputs(seed, program, threads)
         _core.ir_run(program.text, grid, block, got, **options)
         assert not differences(program, got[0], want[0]), (seed, grid, block, options)
@@ -86,6 +87,12 @@ def test_launches_of_more_dimensions(seed):
 @settings(max_examples=int(os.environ.get("SIMT_IR_EXAMPLES", "60")), deadline=None)
 def test_threads_that_may_be_regrouped(seed):
     check(seed, 8 + seed % 23, *APART[seed % len(APART)], apart=True)
+
+
+@given(st.integers(0, 2**32))
+@settings(max_examples=int(os.environ.get("SIMT_IR_EXAMPLES", "60")) // 2, deadline=None)
+def test_calls_of_functions(seed):
+    check(seed, 4 + seed % 20, *(BOXES[seed % len(BOXES)] if seed % 3 == 0 else ()), calls=True)
 
 
 def check_waiting(seed, size=4):
@@ -129,7 +136,7 @@ def test_generator_is_deterministic():
 
 def test_printing_is_stable_and_passes_keep_validity():
     for seed in range(60):
-        text = generate(seed).text
+        text = generate(seed, calls=seed % 3 == 0).text
         printed = _core.ir_check(text)
         assert _core.ir_check(printed) == printed
         assert _core.ir_hash(text) == _core.ir_hash(printed)

@@ -10,8 +10,8 @@ import test_ir_fuzz  # noqa: E402
 from ir_gen import generate  # noqa: E402
 
 
-def check(seed, size, launch=None, apart=False):
-    test_ir.check(seed, size, *(launch or ()), apart=apart)
+def check(seed, size, launch=None, apart=False, calls=False):
+    test_ir.check(seed, size, *(launch or ()), apart=apart, calls=calls)
 
 
 def check_waiting(seed, size):
@@ -19,13 +19,16 @@ def check_waiting(seed, size):
 
 
 def check_text(seed, change, size):
-    test_ir_fuzz.check_text(test_ir_fuzz.mutate(generate(seed, size).text, change))
+    text = generate(seed, size, calls=change % 2 == 0).text
+    test_ir_fuzz.check_text(test_ir_fuzz.mutate(text, change))
 
 
 def make(draw):
     seed, kind = draw.randrange(2**32), draw.randrange(10)
-    if kind < 3:
+    if kind < 2:
         return f"check({seed}, size={draw.randrange(2, 50)})"
+    if kind == 2:
+        return f"check({seed}, size={draw.randrange(2, 30)}, calls=True)"
     if kind < 5:
         return f"check({seed}, size={draw.randrange(2, 40)}, launch={draw.choice(test_ir.BOXES)})"
     if kind < 7:

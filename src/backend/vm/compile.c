@@ -17,6 +17,8 @@ static void destroy_code(code *self) {
     vm_code *c = (vm_code *)self;
     if (c->general != NULL) destroy_code(&c->general->base.base);
     if (c->spread != NULL) destroy_code(&c->spread->base.base);
+    for (uint32_t i = 0; i < c->nfunctions; i++) destroy_code(&c->functions[i]->base.base);
+    if (!c->is_function) heap_free(c->functions);
     arena_deinit(&c->mem);
     heap_free(c);
 }
@@ -83,14 +85,22 @@ static void keep_all(vm_code *c, const ir_func *f) {
     keep_calls(c, f);
     keep(c, (void **)&c->insts, c->ninsts * sizeof *c->insts);
     keep(c, (void **)&c->entries, c->nentries * sizeof *c->entries);
-    list_params(c);
+    if (!c->is_function) list_params(c);
     list_forwarded(c);
     keep(c, (void **)&c->addresses, c->naddresses * sizeof *c->addresses);
     keep(c, (void **)&c->atomics, c->natomics * sizeof *c->atomics);
     keep(c, (void **)&c->faults, c->nfaults * sizeof *c->faults);
     keep(c, (void **)&c->warps, c->nwarps * sizeof *c->warps);
     keep(c, (void **)&c->rows, c->nrows * sizeof *c->rows);
+    keep(c, (void **)&c->calls, c->ncalls * sizeof *c->calls);
     keep(c, (void **)&c->compares, c->ncompares * sizeof *c->compares);
+}
+
+static void note_params(vm_code *c, const vm_plan *p) {
+    const ir_region *body = &p->f->body;
+    c->params = ARENA_ARRAY(&c->mem, uint32_t, body->nparams + 1);
+    for (uint32_t i = 0; i < body->nparams; i++)
+        c->params[i] = vm_value_of(p, &body->params[i])->entry;
 }
 
 typedef struct building {
@@ -111,6 +121,7 @@ static simt_status build(void *context) {
     c->gangs = p->threads / p->lanes;
     vm_plan_lifetimes(p);
     SIMT_TRY(vm_emit(p, c));
+    if (c->is_function) note_params(c, p);
     c->assumes_small_grid = p->small_grid && p->lanes > 1 && p->facts.shapes.used_small_grid;
     lay_out_frame(c);
     if (c->ninsts > 0) keep_all(c, p->f);
@@ -133,9 +144,27 @@ static vm_code *new_code(const ir_func *f, const backend_options *o, const vm_pl
     return c;
 }
 
-/* *out: NULL where the kernel has no code that spreads. */
 static simt_status compile_as(const ir_func *f, const backend_options *o, bool spreads,
-                              bool small_grid, vm_code **out) {
+                              bool small_grid, vm_code *unit, vm_code **out);
+
+/* The functions beside the kernel. The block's shared memory is that of all of them, and then of the kernel. */
+static simt_status compile_functions(const ir_func *f, const backend_options *o, vm_code *c) {
+    if (f->nfunctions == 0) return SIMT_OK;
+    c->functions = heap_zeroed(f->nfunctions, sizeof *c->functions);
+    if (c->functions == NULL) return status_fail(SIMT_ERR_MEMORY, "out of memory");
+    for (; c->nfunctions < f->nfunctions; c->nfunctions++) {
+        vm_code **to = &c->functions[c->nfunctions];
+        SIMT_TRY(compile_as(f->functions[c->nfunctions], o, false, false, c, to));
+        (*to)->functions = c->functions;
+        c->shared_bytes = (*to)->shared_bytes;
+    }
+    c->base.recurses = true;
+    return SIMT_OK;
+}
+
+/* *out: NULL where the kernel has no code that spreads. unit: of a function, the kernel's code, or NULL. */
+static simt_status compile_as(const ir_func *f, const backend_options *o, bool spreads,
+                              bool small_grid, vm_code *unit, vm_code **out) {
     arena scratch;
     building b = {.p = {.f = f, .mem = &scratch, .box = {1, 1, 1}, .small_grid = small_grid}};
     *out = NULL;
@@ -148,11 +177,18 @@ static simt_status compile_as(const ir_func *f, const backend_options *o, bool s
     vm_code *c = b.c = new_code(f, o, &b.p);
     if (c == NULL) return status_fail(SIMT_ERR_MEMORY, "out of memory");
     c->spreads = spreads;
+    c->is_function = unit != NULL;
+    if (unit != NULL) c->shared_bytes = unit->shared_bytes;
+    simt_status status = compile_functions(f, o, c);
     arena_init_sure(&scratch);
-    simt_status status = arena_run(build, &b);
+    if (status == SIMT_OK) status = arena_run(build, &b);
     arena_deinit(&scratch);
+    for (uint32_t i = 0; i < c->nfunctions; i++) {
+        c->functions[i]->shared_bytes = c->shared_bytes;
+        c->base.meets |= c->functions[i]->base.meets;
+    }
     if (status == SIMT_OK && c->assumes_small_grid)
-        status = compile_as(f, o, spreads, false, &c->general);
+        status = compile_as(f, o, spreads, false, NULL, &c->general);
     if (status == SIMT_OK && c->ninsts > 0)
         *out = c;
     else
@@ -174,11 +210,11 @@ static simt_status compile(const ir_func *f, const backend_options *o, code **ou
                            "kernel %s: a block of %u x %u x %u threads is not possible", f->name,
                            o->block[0], o->block[1], o->block[2]);
     vm_code *c = NULL, *spread = NULL;
-    if (!facts_find_blocks(f).matter) SIMT_TRY(compile_as(f, o, true, true, &spread));
+    if (!facts_find_blocks(f).matter) SIMT_TRY(compile_as(f, o, true, true, NULL, &spread));
     if (spread != NULL && o->block[0] == threads) {
         c = spread;
     } else {
-        simt_status status = compile_as(f, o, false, true, &c);
+        simt_status status = compile_as(f, o, false, true, NULL, &c);
         if (status != SIMT_OK) {
             if (spread != NULL) destroy_code(&spread->base.base);
             return status;

@@ -338,6 +338,11 @@ static void emit_inst(vm_emitter *e, const ir_inst *in) {
     case IR_BR: emit_br(e, in); return;
     case IR_CONTINUE: emit_continue(e, in); return;
     case IR_RETURN:
+    case IR_EXIT:
+        if (in->op == IR_RETURN && e->c->is_function) {
+            vm_emit_return(e, in);
+            return;
+        }
         vm_add(e, is_alone(e) ? VM_JUMP : VM_END_LANES);
         jump_later(e, e->c->ninsts - 1, is_alone(e) ? &e->body_fixes : fixes_of(e, in->parent));
         return;
@@ -362,7 +367,7 @@ static void emit_region(vm_emitter *e, const ir_region *r) {
 
 static void emit_function(vm_emitter *e) {
     vm_code *c = e->c;
-    c->ninsts = c->natomics = c->nfaults = c->ncompares = c->nwarps = c->nrows = 0;
+    c->ninsts = c->natomics = c->nfaults = c->ncompares = c->nwarps = c->nrows = c->ncalls = 0;
     e->cost = 0, e->weight = 1;
     e->region = &e->p->f->body;
     for (uint32_t i = 0; i < e->p->f->body.nparams; i++) vm_widen(e, &e->p->f->body.params[i]);
@@ -373,18 +378,20 @@ static void emit_function(vm_emitter *e) {
 
 simt_status vm_emit(vm_plan *p, vm_code *c) {
     vm_emitter e = {.p = p, .c = c};
-    uint32_t atomics = 0, faults = 0, ifs = 0, warps = 0;
+    uint32_t atomics = 0, faults = 0, ifs = 0, warps = 0, calls = 0;
     for (uint32_t i = 0; i < p->nnodes; i++) {
         ir_op op = p->nodes[i].inst->op;
         atomics += ir_op_is_atomic(op);
         warps += ir_op_is_warp(op);
         faults += op == IR_FAULT;
+        calls += op == IR_CALL || op == IR_RETURN;
         ifs += op == IR_IF;
     }
     c->atomics = ARENA_ARRAY(p->mem, vm_atomic, atomics + 1);
     c->faults = ARENA_ARRAY(p->mem, vm_fault, faults + 1);
     c->compares = ARENA_ARRAY(p->mem, vm_compare, VM_MOST_COMPARES * ifs + 1);
     c->warps = ARENA_ARRAY(p->mem, vm_warp, warps + 1);
+    c->calls = ARENA_ARRAY(p->mem, vm_call, calls + 1);
     e.made = ARENA_ARRAY(p->mem, vm_value *, p->nvalues + 1);
     vm_new_cell(&e); /* entry 0: none */
     e.zero = vm_new_constant(&e, 0);
@@ -395,7 +402,7 @@ simt_status vm_emit(vm_plan *p, vm_code *c) {
     e.dry = false;
     vm_place_vectors(&e);
     if (e.status == SIMT_OK) emit_function(&e);
-    c->nsets = 2 * p->max_depth + 2;
+    c->nsets = c->is_function ? 0 : 2 * p->max_depth + 2;
     c->base.cost_per_block = e.cost / 10 + 20;
     return e.status;
 }

@@ -64,5 +64,6 @@ void vm_place_vectors(vm_emitter *e); /* after the dry round */
 void vm_add_cost(vm_emitter *e, uint64_t per_lane, bool vector); /* thousandths of ns */
 /* Any instruction but control. */
 void vm_emit_op(vm_emitter *e, const ir_inst *in);
+void vm_emit_return(vm_emitter *e, const ir_inst *in); /* of a function */
 
 #endif

@@ -339,8 +339,41 @@ static void emit_warp(vm_emitter *e, const ir_inst *in) {
     vm_add_cost(e, 1000, true);
 }
 
+/* ---- calls: gangs are of one lane, so that all values are scalars ---- */
+
+static vm_pass *new_passes(vm_emitter *e, uint32_t n) {
+    return ARENA_ARRAY(&e->c->mem, vm_pass, n + 1);
+}
+
+static vm_pass passed(vm_emitter *e, const ir_value *v) {
+    return (vm_pass){.entry = vm_entry_of(e, v), .size = vm_log2_bytes(v->type)};
+}
+
+static vm_call *new_call(vm_emitter *e, const ir_inst *in) {
+    vm_call *x = &e->c->calls[e->c->ncalls++];
+    *x = (vm_call){.function = (uint32_t)in->imm, .nargs = in->nargs, .pos = in->pos};
+    x->args = new_passes(e, in->nargs);
+    for (uint32_t i = 0; i < in->nargs; i++) x->args[i] = passed(e, in->args[i]);
+    return x;
+}
+
+void vm_emit_return(vm_emitter *e, const ir_inst *in) {
+    new_call(e, in);
+    vm_add(e, VM_RETURN)->imm = e->c->ncalls - 1;
+}
+
+static void emit_call(vm_emitter *e, const ir_inst *in) {
+    vm_call *x = new_call(e, in);
+    x->nresults = in->nresults;
+    x->results = new_passes(e, in->nresults);
+    for (uint32_t i = 0; i < in->nresults; i++) x->results[i] = passed(e, &in->results[i]);
+    vm_add(e, VM_CALL)->imm = e->c->ncalls - 1;
+    e->cost += e->weight * 20000; /* how deep it goes is not known */
+}
+
 void vm_emit_op(vm_emitter *e, const ir_inst *in) {
     switch (in->op) {
+    case IR_CALL: emit_call(e, in); return;
     case IR_CONST:
     case IR_SPECIAL:
     case IR_ALLOC: vm_widen(e, &in->results[0]); return;

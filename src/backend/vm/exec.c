@@ -197,6 +197,7 @@ static void record_fault(const vm_code *c, const vm_frame *f, const vm_gang *g, 
         const int64_t *p = g->entry[x->value[i]];
         out->values[i] = x->vector[i] ? p[lane] : *p + (int64_t)lane * x->stride[i];
     }
+    vm_note_calls(g, out);
 }
 
 static void copy_lanes(const vm_code *c, const vm_gang *g, const vm_inst *in, bool splat) {
@@ -233,7 +234,16 @@ enum { SPIN_ROUNDS = 2 }; /* of a spin loop before another gang gets its turn */
 
 #define AS(T, e) (*(T *)entry[e])
 
-vm_stop vm_gang_run(const vm_code *c, vm_frame *f, vm_gang *g, int64_t *budget, code_fault *fault) {
+/* Where a gang stopped that has looked too long: the budget is used up. */
+static vm_stop stop_at_call(vm_frame *f, vm_gang *g, source_pos at, code_fault *fault) {
+    fault->at = at, fault->at_what = "call";
+    vm_where(g->code, f, g, 0, &fault->at_block, &fault->at_thread);
+    return STOP_BUDGET;
+}
+
+vm_stop vm_gang_run(vm_frame *f, vm_gang *of, int64_t *budget, code_fault *fault) {
+    vm_gang *g = of->top;
+    const vm_code *c = g->code;
     const vm_inst *in = c->insts + g->pc, *insts = c->insts;
     const vm_moves *moves = c->kernels->moves;
     void **entry = g->entry;
@@ -316,6 +326,21 @@ vm_stop vm_gang_run(const vm_code *c, vm_frame *f, vm_gang *g, int64_t *budget, 
         }
         case VM_FENCE: __atomic_thread_fence(__ATOMIC_SEQ_CST); break;
         case VM_FAULT: record_fault(c, f, g, &c->faults[in->imm], fault); break;
+        case VM_CALL: {
+            const vm_call *x = &c->calls[in->imm];
+            g->pc = (uint32_t)(in + 1 - insts);
+            vm_stop stop = vm_enter(f, of, x, fault);
+            if (stop != STOP_NOT) return stop;
+            g = of->top, c = g->code, insts = c->insts, entry = g->entry;
+            if ((*budget -= 1) <= 0) return stop_at_call(f, g, x->pos, fault);
+            in = insts - 1;
+            break;
+        }
+        case VM_RETURN:
+            vm_leave(f, of, &c->calls[in->imm]);
+            g = of->top, c = g->code, insts = c->insts, entry = g->entry;
+            in = insts + g->pc - 1;
+            break;
         case VM_JUMP: in = insts + in->target - 1; break;
         case VM_IF_SCALAR:
             if (AS(uint8_t, in->a) == 0) in = insts + in->target - 1;

@@ -227,7 +227,9 @@ void vm_place_scalars(vm_emitter *e) {
         vm_value *v = &e->p->values[i];
         const ir_inst *in = v->value != NULL ? v->value->inst : NULL;
         if (v->value == NULL) continue;
-        if (in == NULL && v->value->region == body)
+        if (in == NULL && v->value->region == body && e->c->is_function)
+            v->entry = vm_new_cell(e);
+        else if (in == NULL && v->value->region == body)
             v->entry = new_entry(e, VM_AT_PARAM, v->value->index);
         else if (in != NULL && in->op == IR_CONST)
             v->entry = vm_new_constant(e, in->imm);

@@ -54,6 +54,20 @@ static void print_kernel(const vm_code *c, vm_kernel kernel, strbuf *out) {
     strbuf_printf(out, " ?");
 }
 
+static void print_passes(const vm_code *c, const vm_pass *list, uint32_t n, strbuf *out) {
+    for (uint32_t i = 0; i < n; i++) {
+        strbuf_printf(out, i > 0 ? ", " : " ");
+        print_entry(c, list[i].entry, out);
+    }
+}
+
+static void print_call(const vm_code *c, const vm_call *x, bool calls, strbuf *out) {
+    if (calls) strbuf_printf(out, " function %u", x->function);
+    print_passes(c, x->args, x->nargs, out);
+    if (x->nresults > 0) strbuf_printf(out, " to");
+    print_passes(c, x->results, x->nresults, out);
+}
+
 static void print_named(const vm_code *c, const vm_inst *in, strbuf *out) {
     switch ((vm_kind)in->kind) {
     case VM_ATOMIC: {
@@ -68,6 +82,8 @@ static void print_named(const vm_code *c, const vm_inst *in, strbuf *out) {
         strbuf_printf(out, " %s ", ir_op_table[c->warps[in->imm].op].name);
         print_entry(c, c->warps[in->imm].dst, out);
         break;
+    case VM_CALL:
+    case VM_RETURN: print_call(c, &c->calls[in->imm], in->kind == VM_CALL, out); break;
     case VM_FAULT: strbuf_printf(out, " %u", c->faults[in->imm].number); break;
     case VM_IF_LINEAR:
         for (const vm_compare *k = &c->compares[in->imm];; k++) {
@@ -128,5 +144,11 @@ void vm_print(const code *self, strbuf *out) {
                   c->kernels->isa, c->gangs, c->lanes, c->spreads ? " along x" : "",
                   c->base.frame_bytes);
     for (uint32_t i = 0; i < c->ninsts; i++) print_inst(c, &c->insts[i], out);
+    for (uint32_t i = 0; i < c->nfunctions; i++) {
+        const vm_code *called = c->functions[i];
+        strbuf_printf(out, "function %u, %s: %zu bytes a call\n", i, called->base.base.name,
+                      called->gang_bytes);
+        for (uint32_t k = 0; k < called->ninsts; k++) print_inst(called, &called->insts[k], out);
+    }
     if (c->spread != NULL) vm_print(&c->spread->base.base, out);
 }

@@ -10,24 +10,25 @@
 
 /* ---- frames ---- */
 
-static void *place_of(const vm_code *c, vm_frame *f, vm_gang *g, char *cells, const vm_entry *e) {
+static void *place_of(const vm_code *c, vm_frame *f, vm_gang *of, vm_gang *g, char *cells,
+                      const vm_entry *e) {
     switch ((vm_place)e->place) {
     case VM_AT_CONST: return c->constants + e->offset;
     case VM_AT_CELL: return cells + e->offset;
     case VM_AT_SLOT: return g->slots + e->offset;
     case VM_AT_SPECIAL:
-        if (e->offset >= IR_INDEX_X) return &g->index[e->offset - IR_INDEX_X];
+        if (e->offset >= IR_INDEX_X) return &of->index[e->offset - IR_INDEX_X];
         return e->offset <= IR_CTAID_Z ? &f->ctaid[e->offset - IR_CTAID_X]
                                        : &f->nctaid[e->offset - IR_NCTAID_X];
-    case VM_AT_TID: return &g->tid[e->offset];
+    case VM_AT_TID: return &of->tid[e->offset];
     default: return NULL;
     }
 }
 
-static void set_up_gang(const vm_code *c, vm_frame *f, uint32_t i) {
-    vm_gang *g = vm_gang_of(c, f, i);
+/* of: the gang; g: the same, or its state in a function. Their code's memory comes behind g. */
+void vm_set_up(const vm_code *c, vm_frame *f, vm_gang *of, vm_gang *g, char *shared) {
     char *at = (char *)g + vm_align64(sizeof *g);
-    *g = (vm_gang){.entry = (void **)at, .first = i * c->lanes};
+    *g = (vm_gang){.entry = (void **)at, .first = of->first, .code = c, .top = g};
     at += vm_align64(c->nentries * sizeof(void *));
     g->sets = (vm_set *)at;
     at += vm_align64(c->nsets * sizeof(vm_set));
@@ -43,18 +44,24 @@ static void set_up_gang(const vm_code *c, vm_frame *f, uint32_t i) {
     }
     at = (char *)g + c->gang_bytes - c->local_bytes - c->slot_bytes;
     g->slots = at;
-    char *local = at + c->slot_bytes, *shared = (char *)f + c->shared_offset;
-    uint32_t x = c->box[0], y = c->box[1];
-    g->tid[0] = g->first % x, g->tid[1] = g->first / x % y, g->tid[2] = g->first / x / y;
-    g->tid[3] = g->first % IR_WARP_SIZE;
+    char *local = at + c->slot_bytes;
     for (uint32_t k = 0; k < c->nentries; k++)
-        g->entry[k] = place_of(c, f, g, cells, &c->entries[k]);
+        g->entry[k] = place_of(c, f, of, g, cells, &c->entries[k]);
     for (uint32_t k = 0; k < c->naddresses; k++) {
         const vm_address *a = &c->addresses[k];
         uint32_t offset =
             a->offset == UINT32_MAX ? (uint32_t)vm_align64(c->shared_bytes) : a->offset;
         *(char **)g->entry[a->entry] = (a->local ? local : shared) + offset;
     }
+}
+
+static void set_up_gang(const vm_code *c, vm_frame *f, uint32_t i) {
+    vm_gang *g = vm_gang_of(c, f, i);
+    uint32_t x = c->box[0], y = c->box[1];
+    g->first = i * c->lanes;
+    vm_set_up(c, f, g, g, (char *)f + c->shared_offset);
+    g->tid[0] = g->first % x, g->tid[1] = g->first / x % y, g->tid[2] = g->first / x / y;
+    g->tid[3] = g->first % IR_WARP_SIZE;
 }
 
 enum { STREAM_LANES = 6 << 20 }; /* 24 MB of f32 written by the launch */
@@ -72,6 +79,7 @@ static void start_block(const vm_code *c, vm_frame *f, const code_launch *launch
     f->block = block;
     f->at = 0;
     f->met = false;
+    f->spare = NULL;
     f->streams = c->kernels->moves->stream != NULL &&
                  (uint64_t)launch->grid[0] * launch->block[0] * launch->block[1] > STREAM_LANES;
     uint64_t gx = launch->grid[0], gy = launch->grid[1];
@@ -85,6 +93,8 @@ static void start_block(const vm_code *c, vm_frame *f, const code_launch *launch
     for (uint32_t i = 0; i < c->gangs; i++) {
         vm_gang *g = vm_gang_of(c, f, i);
         g->pc = 0;
+        g->top = g;
+        g->stack = NULL; /* what an abandoned launch had left is freed */
         g->state = VM_RUNNING;
         g->now.count = g->now.top =
             c->spreads ? vm_start_spread(c, launch, block, g->index) : c->lanes;
@@ -102,20 +112,21 @@ static void start_block(const vm_code *c, vm_frame *f, const code_launch *launch
 
 /* A gang that ends may be what others of its warp wait for. */
 static void gang_ended(const vm_code *c, vm_frame *f, uint32_t at) {
-    if (c->nwarps == 0 || c->lanes > 1) return;
+    if ((c->nwarps == 0 && c->nfunctions == 0) || c->lanes > 1) return;
     uint32_t base = at & ~(IR_WARP_SIZE - 1u);
     for (uint32_t i = base; i < c->gangs && i < base + IR_WARP_SIZE; i++)
         if (vm_gang_of(c, f, i)->state == VM_AT_WARP && vm_warp_meet(c, f, i)) return;
 }
 
-typedef enum vm_turn { TURN_IDLE, TURN_MOVED, TURN_BUDGET, TURN_STUCK } vm_turn;
+typedef enum vm_turn { TURN_IDLE, TURN_MOVED, TURN_BUDGET, TURN_STUCK, TURN_MEMORY } vm_turn;
 
 static vm_turn run_turn(const vm_code *c, vm_frame *f, int64_t *budget, code_fault *fault) {
     vm_gang *g = vm_gang_of(c, f, f->at);
     int64_t before = *budget;
-    switch (vm_gang_run(c, f, g, budget, fault)) {
+    switch (vm_gang_run(f, g, budget, fault)) {
     case STOP_DONE:
         g->state = VM_DONE;
+        if (g->stack != NULL) vm_end_calls(f, g);
         gang_ended(c, f, f->at);
         return TURN_MOVED;
     case STOP_BARRIER: g->state = VM_AT_BARRIER; return TURN_MOVED;
@@ -126,6 +137,7 @@ static vm_turn run_turn(const vm_code *c, vm_frame *f, int64_t *budget, code_fau
         return TURN_MOVED;
     case STOP_SPIN: return *budget < before ? TURN_MOVED : TURN_IDLE;
     case STOP_BUDGET: return TURN_BUDGET;
+    case STOP_MEMORY: return TURN_MEMORY;
     default: return TURN_STUCK;
     }
 }
@@ -159,20 +171,25 @@ static void release(const vm_code *c, vm_frame *f, vm_state state) {
     }
 }
 
+/* back: 1 where pc is behind the instruction. */
+static const vm_inst *stopped_at(const vm_gang *top, uint32_t back) {
+    return &top->code->insts[top->pc - back];
+}
+
 /* The gangs that wait at a barrier may go on; those that count predicates get the result. */
 static void open_barrier(const vm_code *c, vm_frame *f) {
     uint32_t yes = 0, come = 0;
     for (uint32_t i = 0; c->gangs > 1 && i < c->gangs; i++) {
-        const vm_gang *g = vm_gang_of(c, f, i);
-        const vm_inst *in = &c->insts[g->pc - 1];
-        if (g->state != VM_AT_BARRIER || in->imm == IR_BARRIER) continue;
+        const vm_gang *of = vm_gang_of(c, f, i), *g = of->top;
+        const vm_inst *in = stopped_at(g, 1);
+        if (of->state != VM_AT_BARRIER || in->imm == IR_BARRIER) continue;
         come++;
         yes += *(uint32_t *)g->entry[in->a] != 0;
     }
     for (uint32_t i = 0; come > 0 && i < c->gangs; i++) {
-        const vm_gang *g = vm_gang_of(c, f, i);
-        const vm_inst *in = &c->insts[g->pc - 1];
-        if (g->state != VM_AT_BARRIER || in->imm == IR_BARRIER) continue;
+        const vm_gang *of = vm_gang_of(c, f, i), *g = of->top;
+        const vm_inst *in = stopped_at(g, 1);
+        if (of->state != VM_AT_BARRIER || in->imm == IR_BARRIER) continue;
         *(uint32_t *)g->entry[in->dst] = in->imm == IR_BARRIER_COUNT ? yes
                                          : in->imm == IR_BARRIER_AND ? yes == come
                                                                      : yes > 0;
@@ -198,11 +215,12 @@ static void say_where(const vm_code *c, vm_frame *f, code_fault *fault) {
     for (uint32_t i = 0; i < c->gangs; i++) {
         const vm_gang *g = vm_gang_of(c, f, i);
         if (g->state == VM_DONE) continue;
-        const vm_inst *in = &c->insts[g->state == VM_AT_WARP ? g->pc : g->pc - 1];
-        ir_op op = g->state == VM_AT_WARP      ? c->warps[in->imm].op
+        const vm_warp *warps = g->top->code->warps;
+        const vm_inst *in = stopped_at(g->top, g->state == VM_AT_WARP ? 0 : 1);
+        ir_op op = g->state == VM_AT_WARP      ? warps[in->imm].op
                    : g->state == VM_AT_BARRIER ? (ir_op)in->imm
                                                : IR_GRID_SYNC;
-        fault->at = g->state == VM_AT_WARP ? c->warps[in->imm].pos : vm_pos_of(in);
+        fault->at = g->state == VM_AT_WARP ? warps[in->imm].pos : vm_pos_of(in);
         vm_where(c, f, g, 0, &fault->at_block, &fault->at_thread);
         fault->at_what = ir_op_table[op].name;
         if (g->state == VM_AT_WARP) break;
@@ -233,8 +251,12 @@ static code_result run_gangs(const vm_code *c, vm_frame *f, int64_t *budget, cod
         vm_turn turn = run_gangs_once(c, f, budget, fault);
         if (turn == TURN_BUDGET) return CODE_YIELD;
         if (turn == TURN_STUCK) return CODE_STUCK;
+        if (turn == TURN_MEMORY) return CODE_NO_MEMORY;
         code_result result;
-        if (!goes_on(c, f, fault, &result)) return result;
+        if (!goes_on(c, f, fault, &result)) {
+            if (f->spare != NULL && result == CODE_DONE) vm_end_stacks(f);
+            return result;
+        }
         idle = turn == TURN_MOVED ? 0 : idle + 1;
     }
     return CODE_YIELD;

@@ -15,6 +15,7 @@
  * exec.c    runs them for one gang (split.c: which lanes take which side)
  * spread.c  runs that are rows of the grid, not blocks
  * turns.c   frames, and the turns of a block's gangs
+ * stack.c   calls of functions beside the kernel: a gang is then one thread, with a stack of its own
  * warp.c    warp operations
  */
 #ifndef SIMT_BACKEND_VM_VM_H
@@ -79,6 +80,17 @@ typedef struct vm_fault {
     bool vector[CODE_FAULT_VALUES];
 } vm_fault;
 
+/* A value that a call passes on: where it is, log2 of its bytes. */
+typedef struct vm_pass {
+    uint32_t entry, size;
+} vm_pass;
+/* A call, or (args alone) what a function returns. */
+typedef struct vm_call {
+    uint32_t function, nargs, nresults;
+    vm_pass *args, *results;
+    source_pos pos;
+} vm_call;
+
 /* a < b and kin between linear values, decided without looking at each lane where possible. A condition
  * is one of them, or all of a few that stand together. */
 enum { VM_MOST_COMPARES = 16 }; /* of a condition */
@@ -130,12 +142,15 @@ struct vm_code {
     vm_compare *compares;
     vm_warp *warps;
     vm_rows *rows;
-    uint32_t *params;    /* entries of parameters */
+    vm_call *calls;
+    vm_code **functions; /* of a kernel, and the same of each of its functions, by number */
+    bool is_function;
+    uint32_t *params;    /* entries of parameters; of a function in their order */
     uint32_t *forwarded; /* entries of forwarded loads */
     uint32_t nforwarded;
     uint32_t nparams;
     char *constants; /* 64-byte aligned */
-    uint32_t natomics, nfaults, ncompares, nwarps, nrows;
+    uint32_t natomics, nfaults, ncompares, nwarps, nrows, ncalls, nfunctions;
     size_t constant_bytes, cell_bytes, slot_bytes, set_bytes, ended_bytes, local_bytes,
         shared_bytes;
     size_t gang_bytes, shared_offset;
@@ -162,7 +177,9 @@ typedef enum vm_state {
     VM_AT_WARP, /* pc is the operation itself; elsewhere, what comes after */
     VM_DONE
 } vm_state;
-typedef struct vm_gang {
+/* Calls make more of them, one above the other: the state of the same thread in a function. */
+typedef struct vm_gang vm_gang;
+struct vm_gang {
     void **entry;
     vm_set *sets;
     char *slots;
@@ -172,7 +189,12 @@ typedef struct vm_gang {
     uint32_t first;  /* flat number of lane 0 */
     uint32_t tid[4]; /* of lane 0; last: its place in the warp */
     int64_t index[3];
-} vm_gang;
+    const vm_code *code;    /* that it runs */
+    vm_gang *caller;        /* in a function: what called it */
+    vm_gang *top;           /* in the kernel: the function that runs, or itself */
+    struct vm_stack *stack; /* in the kernel: of its calls, or NULL */
+    uint32_t depth;         /* calls around it */
+};
 
 typedef struct vm_frame {
     uint64_t serial;
@@ -181,10 +203,11 @@ typedef struct vm_frame {
     const code_launch *launch;
     uint64_t block;
     uint32_t ctaid[3], nctaid[3];
-    uint32_t at;    /* gang that runs next */
-    bool met;       /* the block has arrived at grid.sync */
-    uint64_t round; /* and waits for the end of this round */
-    bool streams;   /* the launch is so long that what it writes outgrows the caches */
+    uint32_t at;            /* gang that runs next */
+    bool met;               /* the block has arrived at grid.sync */
+    uint64_t round;         /* and waits for the end of this round */
+    bool streams;           /* the launch is so long that what it writes outgrows the caches */
+    struct vm_stack *spare; /* of a thread that has ended */
 } vm_frame;
 
 static inline source_pos vm_pos_of(const vm_inst *in) {
@@ -205,14 +228,27 @@ typedef enum vm_stop {
     STOP_WARP,
     STOP_BUDGET,
     STOP_SPIN,
-    STOP_STUCK
+    STOP_STUCK,
+    STOP_MEMORY,
+    STOP_NOT /* goes on */
 } vm_stop;
-vm_stop vm_gang_run(const vm_code *c, vm_frame *f, vm_gang *g, int64_t *budget, code_fault *fault);
+vm_stop vm_gang_run(vm_frame *f, vm_gang *of, int64_t *budget, code_fault *fault);
 /* The same operation for a gang of many lanes: false if a lane named in a mask can't come, which is
  * then *stuck. For gangs of one: all that thread `at` waits for have come, and were given their results. */
 bool vm_warp_exec(const vm_code *c, vm_gang *g, const vm_warp *x, uint32_t *stuck);
 bool vm_warp_meet(const vm_code *c, vm_frame *f, uint32_t at);
 void vm_warp_end_lanes(vm_gang *g);
+
+/* ---- stack.c ---- */
+
+/* The thread of gang `of` enters what its top calls, or ends: says so in *fault. */
+vm_stop vm_enter(vm_frame *f, vm_gang *of, const vm_call *x, code_fault *fault);
+void vm_leave(vm_frame *f, vm_gang *of, const vm_call *returned); /* back to the caller */
+void vm_end_calls(vm_frame *f, vm_gang *of);                      /* the thread has ended */
+void vm_end_stacks(vm_frame *f);                                  /* the block has */
+void vm_note_calls(const vm_gang *g, code_fault *fault);          /* those that g is in */
+void vm_set_up(const vm_code *c, vm_frame *f, vm_gang *of, vm_gang *g, char *shared);
+
 static inline size_t vm_align64(size_t n) { return (n + 63) & ~(size_t)63; }
 static inline vm_gang *vm_gang_of(const vm_code *c, vm_frame *f, uint32_t i) {
     return (vm_gang *)((char *)f + vm_align64(sizeof(vm_frame)) + c->gang_bytes * i);

@@ -181,39 +181,40 @@ bool vm_warp_exec(const vm_code *c, vm_gang *g, const vm_warp *x, uint32_t *stuc
 
 /* ---- a gang per thread ---- */
 
-static const vm_warp *waits_at(const vm_code *c, const vm_gang *g) {
-    return &c->warps[c->insts[g->pc].imm];
+static const vm_warp *waits_at(const vm_gang *of) {
+    const vm_gang *g = of->top;
+    return &g->code->warps[g->code->insts[g->pc].imm];
 }
 
 static uint32_t mask_of(const vm_gang *g, const vm_warp *x) {
-    return *(const uint32_t *)g->entry[x->mask] | 1u << g->first % WARP;
+    return *(const uint32_t *)g->top->entry[x->mask] | 1u << g->first % WARP;
 }
 
 bool vm_warp_meet(const vm_code *c, vm_frame *f, uint32_t at) {
     const vm_gang *caller = vm_gang_of(c, f, at);
-    const vm_warp *what = waits_at(c, caller);
+    const vm_warp *what = waits_at(caller);
     uint32_t base = at & ~(WARP - 1u), mask = mask_of(caller, what);
     meeting m = {.here = 0};
     for (uint32_t i = 0; i < WARP && base + i < c->gangs; i++) {
         const vm_gang *g = vm_gang_of(c, f, base + i);
         if (!(mask >> i & 1) || g->state == VM_DONE) continue;
         if (g->state != VM_AT_WARP) return false;
-        const vm_warp *x = waits_at(c, g);
+        const vm_warp *x = waits_at(g);
         if (x->op != what->op || x->size != what->size || mask_of(g, x) != mask) return false;
         m.here |= 1u << i;
         m.mask[i] = mask;
-        m.value[i] = x->value != 0 ? read_bits(g->entry[x->value], x->size) : 0;
-        m.lane[i] = x->lane != 0 ? word_of(g, x->lane, true, 0) : 0;
-        m.width[i] = x->width != 0 ? word_of(g, x->width, true, 0) : 0;
+        m.value[i] = x->value != 0 ? read_bits(g->top->entry[x->value], x->size) : 0;
+        m.lane[i] = x->lane != 0 ? word_of(g->top, x->lane, true, 0) : 0;
+        m.width[i] = x->width != 0 ? word_of(g->top, x->width, true, 0) : 0;
     }
     if (what->op != IR_SYNCWARP) find_results(what->op, &m);
     for (uint32_t i = 0; i < WARP; i++) {
         if (!(m.here >> i & 1)) continue;
         vm_gang *g = vm_gang_of(c, f, base + i);
-        const vm_warp *x = waits_at(c, g);
-        if (x->op != IR_SYNCWARP) write_bits(g->entry[x->dst], result_size(x), m.result[i]);
+        const vm_warp *x = waits_at(g);
+        if (x->op != IR_SYNCWARP) write_bits(g->top->entry[x->dst], result_size(x), m.result[i]);
         g->state = VM_RUNNING;
-        g->pc++;
+        g->top->pc++;
     }
     return true;
 }

@@ -117,9 +117,12 @@ static simt_status run_in_steps(const code_blocks *c, const code_launch *given, 
     ended = begun + n;
     code_meeting meeting = {.lock = PTHREAD_MUTEX_INITIALIZER, .blocks = n};
     code_launch launch = *given;
+    code_memory memory;
+    code_memory_begin(&memory);
     launch.meeting = &meeting;
+    launch.memory = &memory;
     code_result r = CODE_DONE;
-    for (uint64_t b = 0; left > 0 && r != CODE_STUCK; b = (b + 1) % n) {
+    for (uint64_t b = 0; left > 0 && r <= CODE_YIELD; b = (b + 1) % n) {
         if (ended[b]) continue;
         int64_t budget = most;
         if (!begun[b]) memset(frames + b * bytes, 0, 64);
@@ -129,8 +132,10 @@ static simt_status run_in_steps(const code_blocks *c, const code_launch *given, 
         left -= r == CODE_DONE;
         if (r == CODE_DONE) code_meeting_leave(&meeting);
     }
+    code_memory_end(&memory);
     heap_free(frames);
     heap_free(begun);
+    if (r == CODE_NO_MEMORY) return status_fail(SIMT_ERR_MEMORY, "stacks");
     return r == CODE_STUCK ? status_fail(SIMT_ERR_NO_PROGRESS, "stuck at %s", fault->at_what)
                            : SIMT_OK;
 }

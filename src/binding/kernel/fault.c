@@ -15,7 +15,9 @@ static void raise_class(PyObject *class, PyObject *text) {
 }
 
 /* The exception's class; NULL: the program's, which named none. Borrowed. */
-static PyObject *class_of(const kernel_fault *f) {
+static PyObject *class_of(const kernel *k, const code_fault *fault) {
+    const kernel_fault *f = fault->number < k->nfaults ? &k->faults[fault->number] : NULL;
+    if (fault->number == CODE_FAULT_DEEP) return PyExc_RecursionError;
     if (!f) return PyExc_RuntimeError;
     switch ((kernel_fault_kind)f->kind) {
     case KERNEL_FAULT_INDEX: return PyExc_IndexError;
@@ -42,7 +44,7 @@ void kernel_raise_fault(const report_launch *launch, const code_fault *fault) {
     PyObject *whole = text_of(&text);
     strbuf_deinit(&text);
     if (!whole) return;
-    raise_class(class_of(fault->number < k->nfaults ? &k->faults[fault->number] : NULL), whole);
+    raise_class(class_of(k, fault), whole);
     Py_DECREF(whole);
 }
 

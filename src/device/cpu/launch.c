@@ -52,6 +52,7 @@ typedef struct launch_job {
     code_fault *fault;
     _Atomic uint64_t began; /* clock when the first look at it was needed; 0: not yet */
     code_meeting meeting;
+    code_memory memory;
     launch_worker
         *first; /* ran blocks before the pool did: the caller goes on with what waits there */
     atomic_flag stop_lock; /* guards the two below: what is reported */
@@ -199,6 +200,7 @@ static bool run_block(launch_worker *w, void *frame, uint64_t block, bool resume
             return true;
         }
         if (r == CODE_STUCK) stop_at(w, SIMT_ERR_NO_PROGRESS, block);
+        if (r == CODE_NO_MEMORY) stop_job(j, SIMT_ERR_MEMORY);
         if (r != CODE_YIELD) return true;
         if (budget > 0) return false;
         atomic_fetch_add_explicit(&j->moves, 1, memory_order_relaxed);
@@ -423,6 +425,9 @@ static simt_status report(launch_job *j) {
                                j->c->base.name);
         return status_fail(status, "kernel %s was interrupted", j->c->base.name);
     case SIMT_ERR_MEMORY:
+        if (j->c->recurses)
+            return status_fail(status, "kernel %s: no memory for the state of its calls",
+                               j->c->base.name);
         return status_fail(status,
                            "kernel %s: no memory for the state of its blocks (%zu bytes each)",
                            j->c->base.name, j->frame_bytes);
@@ -474,6 +479,22 @@ static simt_status ask_before(const code_blocks *c) {
     return status_fail(SIMT_ERR_INTERRUPT, "kernel %s was interrupted", c->base.name);
 }
 
+/* With what the blocks of the launch share. */
+static simt_status run_with_shared(pool *p, launch_job *j) {
+    code_launch own = *j->launch;
+    j->launch = &own;
+    if (j->c->meets) own.meeting = &j->meeting;
+    if (j->c->recurses) own.memory = &j->memory;
+    j->meeting.blocks = j->nblocks;
+    j->meeting.arrived = j->meeting.ended = 0;
+    pthread_mutex_init(&j->meeting.lock, NULL);
+    code_memory_begin(&j->memory);
+    simt_status status = run_job(p, j);
+    code_memory_end(&j->memory);
+    pthread_mutex_destroy(&j->meeting.lock);
+    return status;
+}
+
 simt_status cpu_launch(pool *p, const code_blocks *c, const code_launch *launch,
                        code_fault *fault) {
     if (launch->whole) SIMT_TRY(ask_before(c));
@@ -495,14 +516,5 @@ simt_status cpu_launch(pool *p, const code_blocks *c, const code_launch *launch,
     j.meeting.round = 0;
     j.first = NULL;
     if (j.nblocks == 0) return SIMT_OK;
-    if (!c->meets) return run_job(p, &j);
-    code_launch own = *launch;
-    own.meeting = &j.meeting;
-    j.launch = &own;
-    j.meeting.blocks = j.nblocks;
-    j.meeting.arrived = j.meeting.ended = 0;
-    pthread_mutex_init(&j.meeting.lock, NULL);
-    simt_status status = run_job(p, &j);
-    pthread_mutex_destroy(&j.meeting.lock);
-    return status;
+    return c->meets || c->recurses ? run_with_shared(p, &j) : run_job(p, &j);
 }

@@ -459,7 +459,7 @@ ir_value *py_emit_ptradd(py_ctx *c, ir_value *ptr, ir_value *bytes) {
 
 bool py_region_ended(const py_ctx *c) {
     const ir_inst *last = c->b.at->last;
-    return last != NULL && (last->op == IR_BR || last->op == IR_CONTINUE || last->op == IR_RETURN);
+    return last != NULL && ir_op_is_terminator(last->op);
 }
 
 py_if py_begin_if(py_ctx *c, ir_value *cond, const ir_type *types, uint32_t n) {
