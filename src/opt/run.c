@@ -37,8 +37,7 @@ typedef struct running {
 static simt_status run(void *context) {
     running *r = context;
     r->pass(r->f, r->wishes, &r->mem);
-    for (uint32_t i = 0; i < r->f->nfunctions; i++)
-        r->pass(r->f->functions[i], r->wishes, &r->mem);
+    for (uint32_t i = 0; i < r->f->nfunctions; i++) r->pass(r->f->functions[i], r->wishes, &r->mem);
     return SIMT_OK;
 }
 

@@ -68,7 +68,7 @@ static bool call_function(py_ctx *c, const py_node *n, const py_entity *e, py_ca
     simt_status status = c->host->function(c->host->context, e, &fn);
     if (status != SIMT_OK) return py_pass_failure(c, n, status);
     if (!py_bind_arguments(c, n, fn, x, &bound, &count)) return false;
-    if (fn->ndeclared == 0) return py_call_function(c, n, fn, bound, count, out);
+    if (fn->ndeclared == 0) return py_call_function(c, n, fn, bound, count, NULL, out);
     return py_call_declared(c, n, fn, bound, count, x->nargs + x->nkeywords, out);
 }
 
@@ -88,7 +88,7 @@ static bool call_overload(py_ctx *c, const py_node *n, const py_entity *e, py_ca
     status = c->host->overload(c->host->context, e, signature.bytes, signature.count, chosen);
     if (status == SIMT_OK) status = c->host->function(c->host->context, chosen, &fn);
     if (status != SIMT_OK) return py_pass_failure(c, n, status);
-    return py_call_function(c, n, fn, bound, count, out);
+    return py_call_function(c, n, fn, bound, count, NULL, out);
 }
 
 /* Python's own constructors keep some types (Numba): int of an integer, float of a float. */

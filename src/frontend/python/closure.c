@@ -88,6 +88,12 @@ static py_closure *new_closure(py_ctx *c, const py_node *n) {
     return c->closures = f;
 }
 
+bool py_is_closure(const py_ctx *c, const py_function *fn) {
+    const py_closure *f = c->closures;
+    while (f != NULL && &f->whole != fn) f = f->next;
+    return f != NULL;
+}
+
 bool py_closure_value(py_ctx *c, const py_node *n, py_val *out) {
     py_closure *f = c->closures;
     while (f != NULL && (f->node != n || f->owner != c->frame->fn)) f = f->next;
@@ -137,5 +143,5 @@ bool py_call_closure(py_ctx *c, const py_node *at, const py_entity *e, py_call *
     memcpy(args, bound, n * sizeof *bound);
     for (uint32_t i = 0; i < f->ncaptured; i++)
         if (!captured_value(c, at, from, f->names[i], &args[n + i])) return false;
-    return py_call_function(c, at, &f->whole, args, n + f->ncaptured, out);
+    return py_call_function(c, at, &f->whole, args, n + f->ncaptured, NULL, out);
 }

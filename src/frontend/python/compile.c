@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MOST_CALLS = 60, MOST_OF_ONE = 16 };
+enum { MOST_CALLS = 60, MOST_OF_ONE = 16, MOST_ROUNDS = 20 };
 
 /* ---- memory and errors ---- */
 
@@ -199,7 +199,7 @@ bool py_return_value(py_ctx *c, const py_node *at, const py_val *v) {
 }
 
 /* Typing, or lowering at the place of the call. */
-static bool walk_function(py_ctx *c, const py_val *args) {
+bool py_walk_function(py_ctx *c, const py_val *args) {
     py_frame *f = c->frame;
     const py_node *tree = f->fn->tree;
     for (uint32_t i = 0; i < f->nvars; i++) {
@@ -212,10 +212,11 @@ static bool walk_function(py_ctx *c, const py_val *args) {
     c->dead = false;
     f->ret = py_merge_new(c, tree, &f->result, false);
     ir_region *after = c->b.at;
-    if (f->caller != NULL) py_merge_block(c, f->ret);
+    if (f != c->root) py_merge_block(c, f->ret);
     py_val v = py_val_none();
-    if (tree->kind == PY_LAMBDA ? !py_expr(c, tree->b, &v) : !py_body(c, &tree->list)) return false;
-    if (f->caller == NULL) {
+    bool ok = tree->kind == PY_LAMBDA ? py_expr(c, tree->b, &v) : py_body(c, &tree->list);
+    if (!ok && !py_way_ends(c)) return false;
+    if (f == c->root) {
         f->result.val = v;
         return true;
     }
@@ -236,59 +237,130 @@ static bool fail_unknown(py_ctx *c) {
                    global ? ": since the kernel assigns it, it is not the global one" : "");
 }
 
-static bool type_frame(py_ctx *c, const py_val *args) {
-    py_frame *f = c->frame;
+static bool type_once(py_ctx *c, const py_val *args) {
     bool emit = c->emit;
     const py_node *unknown = c->unknown;
     c->emit = false;
     c->unknown = NULL;
-    if (!walk_function(c, args) && c->status != SIMT_OK) return false;
+    if (!py_walk_function(c, args) && c->status != SIMT_OK) return false;
     if (c->unknown != NULL) return fail_unknown(c);
     c->emit = emit;
     c->unknown = unknown;
-    f->typed = true;
     return true;
 }
 
-/* Does fn call itself without an end? With other types or constants each call is a function of its own, of
- * which there may be a few. */
-static bool is_recursion(py_ctx *c, const py_function *fn, const py_val *args, uint32_t nargs,
-                         int *depth) {
-    int own = 0;
-    *depth = 0;
-    for (py_frame *f = c->frame; f != NULL; f = f->caller) {
-        own += f->fn == fn;
-        if (own > MOST_OF_ONE || has_arguments(f, fn, args, nargs)) return true;
-        ++*depth;
+/* What calls itself is typed until it returns what it was taken to return. */
+static bool type_frame(py_ctx *c, const py_val *args, const py_type *declared) {
+    py_frame *f = c->frame;
+    f->level = f->caller != NULL ? f->caller->level + 1 : 0;
+    f->assumed = declared;
+    for (int round = 0; round < MOST_ROUNDS; round++) {
+        f->lowest = UINT32_MAX;
+        if (!type_once(c, args)) return false;
+        f->typed = f->lowest >= f->level;
+        f->round = c->rounds;
+        if (!f->is_function) return true;
+        const py_type *now = f->ret->reached ? f->ret->vals[0].type : declared;
+        if (now == NULL && f->typed)
+            return py_fail(c, f->fn->tree,
+                           "%s: cannot type infer runaway recursion: no way through it returns "
+                           "without a call that comes back to it",
+                           f->fn->name);
+        bool settled = now == NULL || (f->assumed != NULL && py_type_equal(f->assumed, now));
+        f->assumed = now;
+        if (!settled || f->typed) c->rounds++; /* who knew less, or nothing final, is typed again */
+        if (settled) return true;
+        f->typed = false;
     }
-    return false;
+    return py_fail(c, f->fn->tree, "%s calls itself: the type of its result does not settle",
+                   f->fn->name);
 }
 
-bool py_call_function(py_ctx *c, const py_node *at, const py_function *fn, py_val *args,
-                      uint32_t nargs, py_val *out) {
-    int depth;
-    if (is_recursion(c, fn, args, nargs, &depth))
-        return py_fail(c, at, "%s calls itself: recursion is not possible in a kernel; use a loop",
-                       fn->name);
-    if (depth > MOST_CALLS) return py_fail(c, at, "calls are nested more than %d deep", MOST_CALLS);
-    py_frame *outer = c->frame, *f = find_frame(c, fn, args, nargs);
-    bool dead = c->dead;
-    if (f == NULL) f = new_frame(c, fn, args, nargs);
-    f->caller = outer;
-    f->called_at = at;
+/* The frame of this call among those that are on the way, or NULL; how many are, and how many of fn. */
+static py_frame *find_on_way(py_ctx *c, const py_function *fn, const py_val *args, uint32_t nargs,
+                             int *depth, int *own) {
+    *depth = *own = 0;
+    for (py_frame *f = c->frame; f != NULL; f = f->caller, ++*depth) {
+        *own += f->fn == fn;
+        if (has_arguments(f, fn, args, nargs)) return f;
+    }
+    return NULL;
+}
+
+/* With other types or constants each call is a function of its own, of which there may be a few. */
+static bool check_depth(py_ctx *c, const py_node *at, const py_function *fn, int depth, int own) {
+    if (own > MOST_OF_ONE && !py_is_general(c, fn)) return py_begin_again(c, at, fn);
+    if (own > MOST_OF_ONE)
+        return py_fail(c, at, "%s calls itself with arguments of ever new types", fn->name);
+    if (depth <= MOST_CALLS) return true;
+    return py_generalize_chain(c, at) &&
+           py_fail(c, at, "calls are nested more than %d deep", MOST_CALLS);
+}
+
+/* A call that comes back to f, which is on the way. */
+static bool come_back(py_ctx *c, const py_node *at, py_frame *f, const py_val *args, py_val *out) {
+    if (f == c->root)
+        return py_fail(c, at, "%s calls itself: a kernel cannot; a device function can",
+                       f->fn->name);
+    if (!py_is_general(c, f->fn)) return py_begin_again(c, at, f->fn);
+    if (f->typed && !f->is_function) return py_fail(c, at, "%s calls itself", f->fn->name);
+    if (c->emit) return py_call_beside(c, at, f, args, out);
+    if (!f->typed) {
+        f->is_function = true;
+        py_hang_on(c, f->level);
+    }
+    return py_result_so_far(c, f, out);
+}
+
+static bool run_frame(py_ctx *c, const py_node *at, const py_val *args, const py_type *declared,
+                      py_val *out) {
+    py_frame *f = c->frame;
+    bool known = f->typed || (!c->emit && f->round == c->rounds);
+    if (!known && !type_frame(c, args, declared)) return false;
+    if (!f->typed) { /* as far as is known */
+        py_frame *callee = c->frame;
+        c->frame = f->caller;
+        py_hang_on(c, f->lowest);
+        c->frame = callee;
+        c->stops = f->is_function ? f->assumed == NULL : !f->ret->reached;
+        if (c->stops) return false;
+    }
+    if (f->is_function && !c->emit) return py_result_so_far(c, f, out);
+    if (f->is_function) {
+        c->frame = f->caller; /* where the call stands */
+        bool ok = py_call_beside(c, at, f, args, out);
+        c->frame = f;
+        return ok;
+    }
     if (c->emit) {
-        f->call = ir_func_add_call(c->f, fn->name, fn->file, py_pos(c, at));
+        c->frame = f->caller;
+        f->call = ir_func_add_call(c->kernel->func, f->fn->name, f->fn->file, py_pos(c, at));
+        c->frame = f;
         if (f->call == 0)
             return py_fail(c, at, "more than %d calls of functions in one kernel",
                            SOURCE_MOST_CALLS);
+        if (!py_walk_function(c, args)) return false;
     }
+    *out = f->result.val;
+    out->is_const = false; /* as in Numba */
+    if (!c->emit) out->v = NULL;
+    return true;
+}
+
+bool py_call_function(py_ctx *c, const py_node *at, const py_function *fn, py_val *args,
+                      uint32_t nargs, const py_type *declared, py_val *out) {
+    int depth, own;
+    if (py_is_general(c, fn)) args = py_general_values(c, args, nargs);
+    py_frame *outer = c->frame, *f = find_on_way(c, fn, args, nargs, &depth, &own);
+    if (f != NULL) return come_back(c, at, f, args, out);
+    if (!check_depth(c, at, fn, depth, own)) return false;
+    bool dead = c->dead;
+    f = find_frame(c, fn, args, nargs);
+    if (f == NULL) f = new_frame(c, fn, args, nargs);
+    f->caller = outer;
+    f->called_at = at;
     c->frame = f;
-    bool ok = (f->typed || type_frame(c, args)) && (!c->emit || walk_function(c, args));
-    if (ok) {
-        *out = f->result.val;
-        out->is_const = false; /* as in Numba */
-        if (!c->emit) out->v = NULL;
-    }
+    bool ok = run_frame(c, at, args, declared, out);
     c->frame = outer;
     c->dead = dead;
     return ok;
@@ -301,6 +373,7 @@ static void add_hidden_parameters(py_ctx *c) {
         c->dynamic_bytes = py_add_slot(c, IR_I64, "shared_bytes", KERNEL_SHARED_BYTES, -1);
     if (c->want_print)
         c->print_buffer = py_add_slot(c, IR_PTR_GLOBAL, "print_buffer", KERNEL_PRINT_BUFFER, -1);
+    c->nhidden = c->nconstants;
     c->constant_addresses = PY_NEW(c, ir_value *, c->nconstants + 1);
     for (uint32_t i = 0; i < c->nconstants; i++)
         c->constant_addresses[i] =
@@ -327,8 +400,9 @@ static bool compile(py_ctx *c, const py_function *fn, const uint8_t *signature, 
     c->writes = PY_NEW(c, bool, n + 1);
     memset(c->writes, 0, n + 1);
     py_frame *f = new_frame(c, fn, args, n);
-    c->frame = f;
-    if (!type_frame(c, args)) return false;
+    c->frame = c->root = f;
+    c->rounds = 1;
+    if (!type_frame(c, args, NULL)) return false;
     c->f = c->kernel->func = ir_func_new(fn->name, fn->file);
     c->b = ir_builder_at_end(c->f, &c->f->body);
     add_hidden_parameters(c);
@@ -337,11 +411,11 @@ static bool compile(py_ctx *c, const py_function *fn, const uint8_t *signature, 
     c->nslots = 0;
     if (!py_read_parameters(c, fn, signature, bytes, &args, &n)) return false;
     add_hidden_parameters(c);
-    if (!walk_function(c, args)) return false;
+    if (!py_walk_function(c, args)) return false;
     if (f->result.val.type->kind != TY_NONE)
         return py_fail(c, fn->tree, "a kernel cannot return a value: write results into an array");
     if (!py_region_ended(c)) ir_return(&c->b);
-    return !c->lost;
+    return py_lower_beside(c) && !c->lost;
 }
 
 static kernel_constant constant_of(const py_entity *e) {
@@ -379,17 +453,27 @@ typedef struct request {
     kernel *kernel;
 } request;
 
-static simt_status run(void *context) {
-    const request *r = context;
+static py_ctx *new_context(const request *r, const py_ctx *before) {
     py_ctx *c = ARENA_NEW(&r->kernel->mem, py_ctx);
     c->host = r->host;
     c->options = r->options;
     c->kernel = r->kernel;
     c->mem = &r->kernel->mem;
-    if (compile(c, r->fn, r->signature, r->bytes)) {
+    if (before != NULL) c->general = before->general, c->ngeneral = before->ngeneral;
+    ir_func_free(r->kernel->func);
+    r->kernel->func = NULL;
+    return c;
+}
+
+static simt_status run(void *context) {
+    const request *r = context;
+    py_ctx *c = NULL;
+    do {
+        c = new_context(r, c);
+        if (!compile(c, r->fn, r->signature, r->bytes)) continue;
         finish(c);
         return SIMT_OK;
-    }
+    } while (c->again);
     if (c->status != SIMT_OK) return c->status;
     return status_fail(SIMT_ERR_INTERNAL, "kernel %s: compilation failed", r->fn->name);
 }

@@ -227,7 +227,7 @@ static bool do_return(py_ctx *c, const py_node *n) {
     py_frame *f = c->frame;
     py_val v = py_val_none();
     if (n->a != NULL && !py_expr_or_none(c, n->a, &v)) return false;
-    if (f->caller == NULL) {
+    if (f == c->root) {
         if (v.type->kind != TY_NONE)
             return py_fail(c, n, "a kernel cannot return a value: write results into an array");
         if (c->emit) ir_return(&c->b);
@@ -252,7 +252,10 @@ static bool exception_text(py_ctx *c, const py_node *e, const char **text) {
 static void end_thread(py_ctx *c, const py_node *at, const kernel_fault *f) {
     if (!c->emit) return;
     ir_fault(&c->b, py_add_fault(c, at, f), NULL, 0);
-    ir_return(&c->b);
+    if (c->f->unit != NULL)
+        ir_exit(&c->b);
+    else
+        ir_return(&c->b);
 }
 
 void py_fault_unless(py_ctx *c, const py_node *at, ir_value *cond, const kernel_fault *f) {
@@ -361,6 +364,7 @@ bool py_body(py_ctx *c, const py_list *body) {
         if (statement(c, body->items[i])) continue;
         if (c->status != SIMT_OK) return false;
         c->frame->loop = loop; /* a later round will know more */
+        py_way_ends(c);
     }
     return true;
 }

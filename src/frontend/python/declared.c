@@ -126,26 +126,37 @@ static const py_declared *best_of(py_ctx *c, const py_function *fn, const py_val
     return best;
 }
 
-/* The result as it was declared. */
-static bool convert_result(py_ctx *c, const py_node *at, const py_function *fn,
-                           const py_declared *d, py_val *out) {
+/* What it was declared to return; NULL: nothing was said. */
+static bool read_result(py_ctx *c, const py_node *at, const py_function *fn, const py_declared *d,
+                        const py_type **out) {
     const py_type **type;
     uint32_t n;
+    *out = NULL;
     if (d->result == NULL) return true;
     if (!py_read_types(c, d->result, d->result_bytes, &type, &n)) return false;
-    if (n != 1 || type_cost(out->type, type[0]) < 0)
+    if (n != 1) return py_fail(c, at, "%s is declared to return nothing that can be", fn->name);
+    *out = type[0];
+    return true;
+}
+
+static bool convert_result(py_ctx *c, const py_node *at, const py_function *fn, const py_type *to,
+                           py_val *out) {
+    if (to == NULL) return true;
+    if (type_cost(out->type, to) < 0)
         return py_fail(c, at, "%s returns %s: it is declared to return %s", fn->name,
-                       py_type_text(c, out->type), n == 1 ? py_type_text(c, type[0]) : "nothing");
-    return convert(c, at, out, type[0], out);
+                       py_type_text(c, out->type), py_type_text(c, to));
+    return convert(c, at, out, to, out);
 }
 
 bool py_call_declared(py_ctx *c, const py_node *at, const py_function *fn, py_val *args,
                       uint32_t nargs, uint32_t given, py_val *out) {
-    const py_type **types;
+    const py_type **types, *result;
     uint32_t n = 0;
     const py_declared *d = best_of(c, fn, args, nargs, given, &types, &n);
     if (d == NULL) return fail_declared(c, at, fn, args, nargs);
+    if (!read_result(c, at, fn, d, &result)) return false;
     for (uint32_t i = 0; i < n; i++)
         if (!convert(c, at, &args[i], types[i], &args[i])) return false;
-    return py_call_function(c, at, fn, args, nargs, out) && convert_result(c, at, fn, d, out);
+    return py_call_function(c, at, fn, args, nargs, result, out) &&
+           convert_result(c, at, fn, result, out);
 }

@@ -242,6 +242,11 @@ void py_go_on(py_ctx *c, py_merge *m, ir_region *at) {
     if (m->reached) set_values(c, m, c->emit ? m->label->results : NULL);
 }
 
+static bool walk_way(py_ctx *c, py_way way, const void *of, int which, py_val *value, bool *ended) {
+    if (way(c, of, which, value)) return true;
+    return *ended = py_way_ends(c);
+}
+
 bool py_walk_ways(py_ctx *c, py_merge *m, ir_value *cond, py_way way, const void *of) {
     py_val *before = PY_NEW(c, py_val, m->nvars + 1), *value = NULL;
     for (uint32_t i = 0; i < m->nvars; i++) before[i] = m->vars[i]->val;
@@ -250,13 +255,15 @@ bool py_walk_ways(py_ctx *c, py_merge *m, ir_value *cond, py_way way, const void
     ir_type *types = py_merge_slots(c, m, &nslots);
     py_if i = py_begin_if(c, cond, types, nslots);
     m->label = i.inst;
-    if (!way(c, of, 0, value) || !py_arrive(c, m)) return false;
+    bool ended = false;
+    if (!walk_way(c, way, of, 0, value, &ended) || !py_arrive(c, m)) return false;
     for (uint32_t k = 0; k < m->nvars; k++) m->vars[k]->val = before[k];
     c->dead = false;
     if (c->emit) c->b.at = i.inst->regions[1];
-    if (!way(c, of, 1, value) || !py_arrive(c, m)) return false;
+    if (!walk_way(c, way, of, 1, value, &ended) || !py_arrive(c, m)) return false;
     py_go_on(c, m, i.after);
-    return true;
+    c->stops = ended && !m->reached;
+    return !c->stops;
 }
 
 void py_begin_round(py_ctx *c, py_merge *head, const py_type **types) {

@@ -13,6 +13,7 @@
  *   expr.c        expressions                 array.c      attributes of arrays, new arrays
  *   names.c       names, attributes           record.c     elements of structured types
  *   call.c        calls                       tuple.c      items of tuples
+ *   recursion.c   functions that call themselves
  *   declared.c    calls of functions          named.c      named tuples, vector types
  *                 with signatures             unsupported.c what to write instead
  *   method.c      methods of values           closure.c    functions inside a kernel
@@ -124,6 +125,14 @@ struct py_frame {
     py_merge **merges; /* in the order of the walk, which is at `cursor` */
     uint32_t nmerges, cursor;
     bool typed;
+    /* recursion.c */
+    bool is_function;       /* stands beside the kernel */
+    uint32_t number;        /* there, from 1; 0: not made yet */
+    const py_type *assumed; /* while it is typed: what it returns as far as is known, or NULL */
+    uint32_t level,
+        lowest;     /* its place among those that are typed, and the first of them whose result it
+                             * hangs on */
+    uint32_t round; /* py_ctx.rounds when it was typed, as far as that was possible */
     py_loop *loop;
     struct py_known *known; /* what free names mean */
 };
@@ -144,7 +153,18 @@ typedef struct py_ctx {
     /* typing: the first use of a variable without a type; perhaps a loop's next round knows it. Such a
      * statement is left out: it fails with the status OK. */
     const py_node *unknown;
-    bool lost; /* lowering came to a merge that typing had not seen: a bug of ours */
+    bool
+        stops; /* typing: the statement calls what does not return, as far as is known: it is left out, and so
+                  * is what comes behind it */
+    const py_function **general; /* are typed without constants */
+    uint32_t ngeneral;
+    bool again;      /* the compilation begins again: there is one more of them */
+    uint32_t rounds; /* grows when a result becomes known: what was typed with less holds no more */
+    py_frame *root;  /* the kernel */
+    py_frame **beside; /* the functions beside it */
+    uint32_t nbeside;
+    uint32_t nhidden; /* constants that are parameters */
+    bool lost;        /* lowering came to a merge that typing had not seen: a bug of ours */
     simt_status status;
     kernel_fault *faults; /* growing; copied to the kernel at the end */
     uint32_t nfaults;
@@ -186,9 +206,12 @@ py_var *py_get_var(py_ctx *c, const char *name);    /* makes it */
 const py_node *py_parameter(const py_function *fn, uint32_t i);
 /* `return v` of a function that is called. */
 bool py_return_value(py_ctx *c, const py_node *at, const py_val *v);
-/* Calls fn with arguments by position (parameters all filled): typing or inlining. */
+/* Calls fn with arguments by position (parameters all filled): typing or inlining. declared: what it returns
+ * where that was said, or NULL. */
 bool py_call_function(py_ctx *c, const py_node *at, const py_function *fn, py_val *args,
-                      uint32_t nargs, py_val *out);
+                      uint32_t nargs, const py_type *declared, py_val *out);
+/* The code of c->frame, with these arguments: typing, or lowering at this place. */
+bool py_walk_function(py_ctx *c, const py_val *args);
 source_pos py_pos(const py_ctx *c, const py_node *at);
 uint32_t py_add_fault(py_ctx *c, const py_node *at, const kernel_fault *fault);
 
@@ -208,6 +231,23 @@ bool py_read_parameters(py_ctx *c, const py_function *fn, const uint8_t *signatu
 /* The types that a signature lists. */
 bool py_read_types(py_ctx *c, const uint8_t *signature, size_t bytes, const py_type ***out,
                    uint32_t *count);
+
+/* ---- recursion.c ---- */
+bool py_is_general(const py_ctx *c, const py_function *fn);
+py_val *py_general_values(py_ctx *c, const py_val *args, uint32_t n);
+/* Fails: the compilation begins again, and fn is general then. */
+bool py_begin_again(py_ctx *c, const py_node *at, const py_function *fn);
+/* The same with some function that has called itself; true: none has. */
+bool py_generalize_chain(py_ctx *c, const py_node *at);
+/* After a failure: it was only that this way through the code does not go on, as far as is known. */
+bool py_way_ends(py_ctx *c);
+/* What is typed above this level hangs on the result of what is typed there. */
+void py_hang_on(py_ctx *c, uint32_t level);
+bool py_result_so_far(py_ctx *c, const py_frame *f, py_val *out);
+bool py_call_beside(py_ctx *c, const py_node *at, py_frame *f, const py_val *args, py_val *out);
+bool py_lower_beside(py_ctx *c);
+/* ---- closure.c ---- */
+bool py_is_closure(const py_ctx *c, const py_function *fn);
 
 /* ---- declared.c ---- */
 /* Calls a function that was declared with signatures: the arguments become those of the signature that
