@@ -134,11 +134,11 @@ typedef struct op_options {
     bool has_dtype;      /* compute and return `dt` (ufunc dtype=, rule X rows) */
     dtype dt;
     bool keep_order; /* a new result lies as the operands do: NumPy's order K */
-    char
-        casting; /* of operands into dt and of the result into out: graph_can_cast; 0: unchecked, same_kind */
+    /* of operands into dt and of the result into out: graph_can_cast; 0: unchecked, same_kind */
+    char casting;
     array *out; /* write here (in place: shape must match, cast must be same_kind) */
-    const double *
-        scalars; /* s0.. of the row (converted to the compute type; seeds are passed by array_random_*) */
+    /* s0.. of the row (converted to the compute type; seeds are passed by array_random_*) */
+    const double *scalars;
     int nscalars;
 } op_options;
 /* Any elementwise row. With options->out the result is a new reference to out. */
@@ -198,7 +198,6 @@ simt_status array_index_get(array *a, array **indices, int n, unsigned flags, ar
 simt_status array_index_put(array *a, array **indices, int n, const operand *value, unsigned flags);
 simt_status array_take(array *a, array *indices, int axis, unsigned flags, array **out);
 simt_status array_take_along_axis(array *a, array *indices, int axis, unsigned flags, array **out);
-simt_status array_scatter_add(array *dst, array *indices, array *src, int axis); /* in place */
 simt_status array_nonzero(array *a, array **out); /* out[ndim], evaluated now */
 
 /* Linear algebra (OpenBLAS): NumPy's matmul rules, batched. */

@@ -12,7 +12,6 @@ static const call_function table[ARRAY_OP_COUNT] = {
     [OP_MATMUL] = call_matmul,
     [OP_TAKE] = call_index_get,
     [OP_TAKE_ALONG] = call_take_along,
-    [OP_SCATTER_ADD] = call_scatter_add,
     [OP_INDEX_GET] = call_index_get,
     [OP_INDEX_PUT] = call_index_put,
     [OP_CHECK_UNIT] = call_check_unit,

@@ -286,7 +286,7 @@ static bool is_repeatable(const graph_plan *plan, const graph_node *n) {
     if (!run.filled[b]) return true;
     for (int i = 0; i < n->nin; i++)
         if (n->scalar[i] < 0 && n->in[i].buffer == b) return false;
-    return n->op != OP_SCATTER_ADD && n->op != OP_INDEX_PUT;
+    return n->op != OP_INDEX_PUT;
 }
 
 static simt_status run_call(const graph_plan *plan, const graph_step *step) {

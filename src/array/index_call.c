@@ -341,21 +341,3 @@ simt_status call_take_along(const call_args *c) {
     if (size > 0 && !atomic_load(&t.out_of_range)) return SIMT_OK;
     return check_indices(index, t.axis, size, t.wraps); /* names the first one */
 }
-
-simt_status call_scatter_add(const call_args *c) {
-    const call_view *index = &c->in[1], *source = &c->in[2];
-    int axis = (int)c->node->params[0];
-    int64_t size = c->out.shape[axis];
-    SIMT_TRY(check_indices(index, axis, size, true));
-    int64_t to_strides[GRAPH_MAX_NDIM], position[GRAPH_MAX_NDIM] = {0}, offsets[3] = {0, 0, 0};
-    memcpy(to_strides, c->out.strides, sizeof *to_strides * (size_t)c->out.ndim);
-    to_strides[axis] = 0;
-    int64_t *strides[3] = {to_strides, (int64_t *)index->strides, (int64_t *)source->strides};
-    do {
-        int64_t value = load_i64(index->data + offsets[1]);
-        if (value < 0) value += size;
-        element_add(c->out.dt, c->out.data + offsets[0] + value * c->out.strides[axis],
-                    source->data + offsets[2]);
-    } while (walk_next(position, index->shape, index->ndim, 3, strides, offsets));
-    return SIMT_OK;
-}

@@ -39,8 +39,8 @@ typedef struct array_context {
     /* What computes without the interpreter's lock now: the program, or anything. */
     enum { RUNS_NOTHING, RUNS_PROGRAM, RUNS_ANY } running;
     bool deferred; /* an interrupt waits for the interpreter: array_clear_deferred */
-    unsigned
-        forks; /* grows in the child of a fork that a signal handler did in the middle of a run */
+    /* grows in the child of a fork that a signal handler did in the middle of a run */
+    unsigned forks;
     graph_program program;
     array_slot *slots;
     uint32_t nslots, slots_capacity;
@@ -178,7 +178,6 @@ CALL_DECLARE(call_matmul);
 CALL_DECLARE(call_index_get); /* also take */
 CALL_DECLARE(call_index_put);
 CALL_DECLARE(call_take_along);
-CALL_DECLARE(call_scatter_add);
 CALL_DECLARE(call_check_unit);
 CALL_DECLARE(call_cumsum);
 CALL_DECLARE(call_moments);

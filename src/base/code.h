@@ -6,8 +6,8 @@
  * A block function runs the threads of one block and is resumable: it returns DONE, YIELD (its budget
  * is used up, or, with budget left, it waits for something another block must do; calling it again
  * with the same frame and launch goes on), STUCK (its threads wait for each other and none can go on; the
- * record says where) or NO_MEMORY (calls found none; the block is abandoned).
- * Code may also fill the fault record and go on to DONE. Starting a block: the frame is handed over with
+ * record says where) or NO_MEMORY (calls found none; the block is abandoned). Code that comes to a fault
+ * fills the record and goes on to DONE. Starting a block: the frame is handed over with
  * `resume` false. Frames are 64-byte aligned, `frame_bytes` plus the launch's `shared_bytes` each, and
  * hold all state of a running block, shared memory included, but for the stacks of code with calls, which
  * take memory from the launch: other code never allocates. What an earlier
@@ -109,8 +109,8 @@ struct code_blocks {
     size_t frame_bytes; /* for this code's block size (fixed when it was compiled) */
     bool meets;         /* uses launch->meeting */
     bool recurses;      /* uses launch->memory */
-    uint64_t
-        cost_per_block; /* rough ns, for the choice between one thread and the pool; 0 unknown */
+    /* rough ns, for the choice between one thread and the pool; 0: unknown */
+    uint64_t cost_per_block;
 };
 
 typedef struct code_text {

@@ -111,8 +111,7 @@ static uint32_t earliest_group(const fusing *f, uint32_t node) {
 }
 
 static bool may_fail(array_op op) {
-    return op == OP_TAKE || op == OP_TAKE_ALONG || op == OP_SCATTER_ADD || op == OP_INDEX_GET ||
-           op == OP_INDEX_PUT;
+    return op == OP_TAKE || op == OP_TAKE_ALONG || op == OP_INDEX_GET || op == OP_INDEX_PUT;
 }
 
 /* What the node depends on that may fail. Beyond 63 such steps they share a bit. */

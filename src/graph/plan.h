@@ -7,8 +7,8 @@
 
 /* A group becomes one step: a call, or a kernel over one iteration space. */
 typedef struct graph_group {
-    array_op_kind
-        kind;  /* OP_KIND_EW, OP_KIND_RED (elementwise nodes may be in it too), OP_KIND_CALL */
+    /* OP_KIND_EW, OP_KIND_RED (elementwise nodes may be in it too), OP_KIND_CALL */
+    array_op_kind kind;
     bool flat; /* all members are contiguous: only the number of elements matters */
     int ndim;
     int64_t shape[GRAPH_MAX_NDIM], size;

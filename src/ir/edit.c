@@ -1,4 +1,4 @@
-/* Changing a function in place: unlinking, moving, replacing values, numbering, hashing. */
+/* Changing a function in place: unlinking, moving, numbering, hashing. */
 #include "base/hash.h"
 #include "ir/ir.h"
 
@@ -27,19 +27,6 @@ void ir_inst_move_before(ir_inst *inst, ir_inst *before) {
     else
         region->first = inst;
     before->prev = inst;
-}
-
-static void replace_in_region(ir_region *region, ir_value *old, ir_value *with) {
-    for (ir_inst *inst = region->first; inst; inst = inst->next) {
-        for (unsigned i = 0; i < inst->nargs; i++)
-            if (inst->args[i] == old) inst->args[i] = with;
-        for (int r = 0; r < 2 && inst->regions[r]; r++)
-            replace_in_region(inst->regions[r], old, with);
-    }
-}
-
-void ir_replace_uses(ir_func *f, ir_value *old, ir_value *with) {
-    replace_in_region(&f->body, old, with);
 }
 
 static void number_region(ir_func *f, ir_region *region) {

@@ -295,7 +295,6 @@ ir_inst *ir_inst_add(ir_builder *b, ir_op op, const ir_type *results, unsigned n
 /* ---- changing ---- */
 void ir_inst_remove(ir_inst *inst); /* unlink; its memory stays in the arena */
 void ir_inst_move_before(ir_inst *inst, ir_inst *before);
-void ir_replace_uses(ir_func *f, ir_value *old, ir_value *with); /* everywhere in f */
 /* Dense ids of values and numbers of instructions, in program order. */
 void ir_func_renumber(ir_func *f);
 static inline ir_value *ir_result(ir_inst *inst) { return inst->results; }

@@ -51,9 +51,4 @@ simt_status runtime_launch_whole(const runtime_kernel *k, const uint32_t grid[3]
 /* Rough ns that the launch takes on all workers; 0: unknown. */
 double runtime_launch_cost(const runtime_kernel *k, const uint32_t grid[3]);
 
-/* Stage names as they happen ("verify", "fold", ..., "vm"), when SIMT_DUMP is set: written to stderr by the
- * default sink; tests install their own. */
-typedef void (*runtime_dump_sink)(void *context, const char *stage, const char *text);
-void runtime_set_dump(simt_runtime *rt, runtime_dump_sink sink, void *context);
-
 #endif

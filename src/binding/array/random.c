@@ -190,12 +190,6 @@ PyTypeObject binding_generator_type = {
     .tp_methods = methods,
 };
 
-random_state *binding_random_state(PyObject *o) {
-    if (PyObject_TypeCheck(o, &binding_generator_type)) return &((generator *)o)->state;
-    PyErr_Format(PyExc_TypeError, "expected a simt._core.Generator, got %s", Py_TYPE(o)->tp_name);
-    return NULL;
-}
-
 bool binding_add_random(PyObject *module) {
     return PyType_Ready(&binding_generator_type) == 0 &&
            PyModule_AddObjectRef(module, "Generator", (PyObject *)&binding_generator_type) == 0;

@@ -271,8 +271,7 @@ PyObject *binding_numpy_view(array *a, bool writable); /* a numpy.ndarray on its
 
 /* ---- array/random.c ---- */
 
-extern PyTypeObject binding_generator_type;      /* simt._core.Generator */
-random_state *binding_random_state(PyObject *o); /* borrowed; NULL: TypeError is set */
+extern PyTypeObject binding_generator_type; /* simt._core.Generator */
 
 /* ---- numpy_ops.c: the cupy face's operations on Python objects ---- */
 

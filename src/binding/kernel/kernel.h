@@ -57,8 +57,8 @@ typedef struct device_array {
     int ndim;
     int64_t shape[PY_MAX_NDIM], strides[PY_MAX_NDIM]; /* strides in bytes */
     int64_t offset;                                   /* bytes from the storage's start */
-    PyObject *
-        stream; /* a Stream, which says nothing here: work is done in order; NULL: the default one */
+    /* a Stream, which says nothing here: work is done in order; NULL: the default one */
+    PyObject *stream;
     PyObject *weakrefs;
 } device_array;
 extern PyTypeObject kernel_device_array_type;
