@@ -7,6 +7,7 @@ import pytest
 import simt.cupy as cp
 import simt.torch as torch
 from simt import _core
+from simt.numba import cuda
 
 ON = 1 << 60
 pytestmark = pytest.mark.skipif(_core.heap_counts() is None, reason="a release build")
@@ -147,3 +148,36 @@ def test_long_program_without_memory():
         finally:
             _core.heap_allow()
     assert 990 <= done < 1100 and x.tolist() == [done] * 3
+
+
+def test_the_line_of_an_operation_is_done_without():
+    """Python's memory ends while the user's line is looked for behind our own Python."""
+    x, t = cp.arange(24.0).reshape(2, 3, 4), torch.arange(5.0)
+    calls = {
+        lambda: x.repeat(2, axis=1).tolist(): x.get().repeat(2, axis=1).tolist(),
+        lambda: cp.random.shuffle(cp.zeros(4)): None,
+        lambda: t.median().item(): 2.0,
+        lambda: cp.flip(x, 1).tolist(): x.get()[:, ::-1].tolist(),
+    }
+    for call, right in calls.items():
+        assert call() == right
+        for k in range(40):
+            _core.python_deny(k, k)
+            try:
+                value = call()
+            except MemoryError:
+                value = right
+            finally:
+                _core.python_allow()
+            assert value == right, k
+
+
+def test_a_stream_whose_truth_raises():
+    class Number(int):
+        def __bool__(self):
+            raise ValueError("no truth")
+
+    d = cuda.to_device(np.zeros(2))
+    with pytest.raises(ValueError, match="no truth"):
+        d.stream = Number(1)
+    assert d.stream == 0

@@ -150,28 +150,26 @@ static int line_of(PyFrameObject *frame, PyCodeObject *code) {
     return line;
 }
 
-/* The innermost frame outside the package. */
+/* The innermost frame outside the package; where memory ends on the way to it, nothing is known. */
 static void position(char *file, size_t size, int *line) {
     file[0] = '\0';
     *line = 0;
     PyFrameObject *frame = PyEval_GetFrame();
     Py_XINCREF(frame);
-    while (frame) {
+    bool found = false;
+    while (frame && !found) {
         PyCodeObject *code = PyFrame_GetCode(frame);
-        if (!is_ours(code)) {
+        found = !is_ours(code);
+        if (found) {
             const char *name = PyUnicode_AsUTF8(code->co_filename);
             snprintf(file, size, "%s", name ? name : "");
             *line = line_of(frame, code);
-            binding_do_without();
-            Py_DECREF(code);
-            Py_DECREF(frame);
-            return;
         }
         Py_DECREF(code);
-        PyFrameObject *back = PyFrame_GetBack(frame);
-        Py_DECREF(frame);
-        frame = back;
+        Py_SETREF(frame, found ? NULL : PyFrame_GetBack(frame));
     }
+    Py_XDECREF(frame);
+    binding_do_without();
 }
 
 /* ---- OpenBLAS ---- */

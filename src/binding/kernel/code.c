@@ -61,8 +61,9 @@ static int compile_text(const finder *f, const char *text, bool tree, PyObject *
     *out = NULL;
     if (binding_forgive())
         *out = Py_CompileStringObject(text, f->code->co_filename, Py_file_input, &flags, -1);
-    if (quiet && PyList_GET_SIZE(filters) && PyList_GET_ITEM(filters, 0) == ignore)
-        PyList_SetSlice(filters, 0, 1, NULL);
+    if (quiet && PyList_GET_SIZE(filters) && PyList_GET_ITEM(filters, 0) == ignore &&
+        PyList_SetSlice(filters, 0, 1, NULL) < 0)
+        Py_CLEAR(*out);
     Py_XDECREF(filters);
     Py_XDECREF(ignore);
     if (*out) return 1;

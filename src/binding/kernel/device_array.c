@@ -342,9 +342,10 @@ GETTER(flags) {
 /* 0 and None are the default stream. */
 static int set_stream(PyObject *self, PyObject *value, void *unused) {
     device_array *d = (device_array *)self;
-    bool none = !value || value == Py_None || (PyLong_Check(value) && !PyObject_IsTrue(value));
+    int some = value && PyLong_Check(value) ? binding_truth(value) : value && value != Py_None;
+    if (some < 0) return -1;
     PyObject *before = d->stream;
-    d->stream = none ? NULL : Py_NewRef(value);
+    d->stream = some ? Py_NewRef(value) : NULL;
     Py_XDECREF(before);
     return 0;
 }

@@ -136,7 +136,7 @@ static bool offer_frames(search *s) {
         Py_SETREF(frame, PyFrame_GetBack(frame));
     }
     Py_XDECREF(frame);
-    return over;
+    return over || is_over(s);
 }
 
 /* ---- how Python was started ---- */

@@ -419,8 +419,9 @@ static PyObject *make_node_body(PyObject *module, PyObject *args) {
     tensor **ins = tensor_list(inputs, true, "apply");
     if (!ins) return NULL;
     grad_node *n;
-    bool ok = binding_ok(grad_node_new(PyUnicode_AsUTF8(name), grad_python.apply_function, ins,
-                                       (int)PyTuple_GET_SIZE(inputs), 0, 0, &n));
+    const char *text = PyUnicode_AsUTF8(name);
+    bool ok = text && binding_ok(grad_node_new(text, grad_python.apply_function, ins,
+                                               (int)PyTuple_GET_SIZE(inputs), 0, 0, &n));
     heap_free(ins);
     if (!ok) return NULL;
     if (!n) Py_RETURN_FALSE;

@@ -10,7 +10,7 @@ import operator
 import numpy as np
 import simt.cupy as cp
 import simt.torch as torch
-from simt.numba import cuda, float32, float64, guvectorize, int32, vectorize, void
+from simt.numba import cuda, float32, float64, guvectorize, int32, int64, types, vectorize, void
 
 
 def _add(a, b, out):
@@ -357,3 +357,85 @@ def kernel_typing_error():
         cuda.jit(_undefined)[1, 1](np.zeros(1))
     except TypeError as e:
         return [type(e).__name__, "nothing_of_that_name" in str(e)]
+
+
+def _fib(n):
+    return n if n < 2 else _fib(n - 1) + _fib(n - 2)
+
+
+def _even(n):
+    return True if n == 0 else _odd(n - 1)
+
+
+def _odd(n):
+    return False if n == 0 else _even(n - 1)
+
+
+def _recursive(out):
+    i = cuda.grid(1)
+    if i < out.size:
+        out[i] = _fib(i) + 100 * _even(i)
+
+
+def _deeper(n):
+    return 0 if n < 0 else 1 + _deeper(n + 1)
+
+
+def _endless(out):
+    out[0] = _deeper(0)
+
+
+def kernel_recursion():
+    global _fib, _even, _odd, _deeper
+    plain = _fib, _even, _odd, _deeper
+    _fib, _even, _odd, _deeper = (cuda.jit(device=True)(f) for f in plain)
+    try:
+        out = np.zeros(12, np.int64)
+        cuda.jit(_recursive)[2, 8](out)
+        text = ""
+        try:
+            cuda.jit(_endless)[1, 1](out)
+        except RecursionError as e:
+            text = str(e).splitlines()[0]
+        return [out.tolist(), text]
+    finally:
+        _fib, _even, _odd, _deeper = plain
+
+
+def _strings(names, texts, out):
+    i = cuda.grid(1)
+    if i < names.size:
+        out[i, 0] = names[i] == "ab"
+        out[i, 1] = names[i].find("b")
+        out[i, 2] = names[i] < texts[i]
+        out[i, 3] = len(texts[i] + names[i])
+        texts[i] = names[i] + "!"
+
+
+def kernel_strings():
+    names, texts = np.array(["ab", "", "\u2603b"]), np.array(["x", "yy", "zzz"])
+    out = np.zeros((3, 4), np.int64)
+    cuda.jit(_strings)[1, 4](names, texts, out)
+    return [out.tolist(), texts.tolist()]
+
+
+def _pointers(p, q, n):
+    i = cuda.grid(1)
+    if i < n:
+        q[i] = p[n - 1 - i] * 2
+
+
+def kernel_pointers():
+    of = types.CPointer(types.float64)
+    d, e = cuda.to_device(np.arange(6.0)), cuda.to_device(np.zeros(6))
+    k = cuda.jit(void(of, of, int64))(_pointers)
+    at = [a.__cuda_array_interface__["data"][0] for a in (d, e)]
+    k[2, 4](*at, 6)
+    texts = []
+    for wrong in ([8, at[1], 6], [*at, 7]):
+        try:
+            k[2, 4](*wrong)
+            cuda.synchronize()
+        except (ValueError, IndexError, TypeError) as error:
+            texts.append(type(error).__name__)
+    return [e.copy_to_host().tolist(), texts]
