@@ -9,9 +9,13 @@ in MODULES.
 
 import importlib
 import importlib.util
+import inspect
 import os
+import re
 import sys
 import textwrap
+
+from simt import _core
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 FOLDER = os.path.join(ROOT, "docs", "coverage")
@@ -45,7 +49,15 @@ MODULES = {
     "keras": ("keras",),
 }
 # Classes whose methods are listed too.
-CLASSES = {"cupy": ("ndarray",), "torch": ("Tensor",), "torch.nn": ("Module",)}
+CLASSES = {
+    "cupy": ("ndarray",),
+    "cupy.cuda": ("Stream", "Event", "Device"),
+    "torch": ("Tensor",),
+    "torch.nn": ("Module",),
+    "torch.optim": ("Optimizer",),
+    "torch.utils.data": ("DataLoader",),
+    "numba.cuda": ("DeviceNDArray",),
+}
 
 
 def load(name):
@@ -93,6 +105,14 @@ def section(title, names):
     return f"## {title} ({len(names)})\n\n{text}\n"
 
 
+def given_to_objects(cls):
+    """What the methods of a class written in Python set: an object's own attributes."""
+    try:
+        return {*re.findall(r"self\.(\w+) = ", inspect.getsource(cls))}
+    except TypeError:  # a class of C
+        return set()
+
+
 def page(face):
     """The text of docs/coverage/FACE.md, or None if the face is not there."""
     parts = []
@@ -106,8 +126,14 @@ def page(face):
         for class_name in CLASSES.get(name, ()):
             found = getattr(module, class_name, None)
             if isinstance(found, type):
-                methods = sorted(n for n in dir(found) if not n.startswith("_"))
-                parts.append(section(f"{name}.{class_name}: methods and attributes", methods))
+                methods = sorted(
+                    n for n in dir(found) if not n.startswith("_") and hasattr(found, n)
+                )
+                if methods:
+                    parts.append(section(f"{name}.{class_name}: methods and attributes", methods))
+                absent = sorted({*_core._absent_names(found)} - given_to_objects(found))
+                if absent:
+                    parts.append(section(f"{name}.{class_name}: not yet", absent))
     if not parts:
         return None
     head = (

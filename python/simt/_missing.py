@@ -127,6 +127,19 @@ def missing_attribute(owner, name, candidates, kind="module"):
     return _MissingAttribute(what, owner, name, candidates)
 
 
+def absent(cls, name, on_class):
+    """The AttributeError for a name that the class whose face cls is has, and cls has not yet."""
+
+    def candidates():
+        from simt import _core
+
+        return sorted({*dir(cls)} - {*_core._absent_names(cls)})
+
+    owner = cls.__name__
+    what = f"type object '{owner}'" if on_class else f"'{owner}' object"
+    return _MissingAttribute(what, owner, name, candidates)
+
+
 def module_not_found(name):
     """The ModuleNotFoundError for importing simt.x.y, worded with the name the user wrote."""
     shown = mirrored(name)

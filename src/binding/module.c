@@ -3,6 +3,7 @@
 
 bool binding_add_test_hooks(PyObject *module); /* kernel/test_hooks.c, or no_test_hooks.c */
 bool binding_add_torch(PyObject *module);      /* tensor.c */
+bool binding_add_absent(PyObject *module);     /* absent.c */
 
 /* Size 0, not -1: so Python asks PyInit__core each time, also in a subinterpreter, instead of handing out
  * a copy of the main interpreter's module. */
@@ -26,7 +27,7 @@ PyMODINIT_FUNC PyInit__core(void) {
     if (!module) return NULL;
     if (binding_install_hooks() && binding_add_array_types(module) &&
         binding_add_functions(module) && binding_add_random(module) &&
-        binding_add_exchange(module) && binding_add_torch(module) &&
+        binding_add_exchange(module) && binding_add_torch(module) && binding_add_absent(module) &&
         binding_add_device_array(module) && binding_add_kernels(module) &&
         binding_add_test_hooks(module)) {
         made = Py_NewRef(module);

@@ -3,6 +3,7 @@
 import math
 import os
 
+from simt import _core
 from simt._core import torch as _C
 from simt.torch import _functions as _f
 
@@ -312,3 +313,10 @@ for _name in (
 ):
     _METHODS[_name] = getattr(_f, _name)
 _C._add_methods(_METHODS)
+
+
+_core._absent(_C.Tensor, "torch.Tensor")
+_core._absent(_C.Generator, "torch.Generator")
+_core._absent(_C.Size, "torch.Size")
+_core._absent(_C.dtype, "torch.dtype")
+_core._absent(_C.device, "torch.device")

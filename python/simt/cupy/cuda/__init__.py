@@ -252,4 +252,8 @@ def get_default_memory_pool():
 
 get_default_pinned_memory_pool = get_default_memory_pool
 
+
+_core._absent(Stream, "cupy.cuda.Stream")
+_core._absent(Event, "cupy.cuda.Event")
+_core._absent(Device, "cupy.cuda.Device")
 __getattr__, __dir__ = _module_hooks(globals(), lazy=("device",))

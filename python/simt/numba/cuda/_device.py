@@ -395,3 +395,8 @@ class _Runtime:
 
 
 runtime = _Runtime()
+
+
+_core._absent(Stream, "numba.cuda.Stream")
+_core._absent(Event, "numba.cuda.Event")
+_core._absent(_core.DeviceNDArray, "numba.cuda.DeviceNDArray")

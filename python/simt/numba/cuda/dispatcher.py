@@ -265,3 +265,6 @@ class ForAll:
 
 Dispatcher = CUDADispatcher
 __getattr__, __dir__ = _module_hooks(globals())
+
+
+_core._absent(CUDADispatcher, "numba.cuda.Dispatcher")

@@ -2,6 +2,7 @@
 
 import math
 
+from simt import _core
 from simt._missing import module_hooks as _module_hooks
 from simt.torch.optim.optimizer import Optimizer
 
@@ -418,4 +419,5 @@ class ReduceLROnPlateau:
         self.__dict__.update(state_dict)
 
 
+_core._absent(LRScheduler, "torch.optim.lr_scheduler.LRScheduler")
 __getattr__, __dir__ = _module_hooks(globals())

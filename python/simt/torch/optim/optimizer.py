@@ -1,5 +1,6 @@
 """Optimizer, SGD, Adam, AdamW: PyTorch's groups, state and error texts."""
 
+from simt import _core
 from simt._core import torch as _C
 
 Tensor = _C.Tensor
@@ -379,3 +380,6 @@ class AdamW(_Adams):
         **options,
     ):
         super().__init__(params, lr, betas, eps, weight_decay, amsgrad, **options)
+
+
+_core._absent(Optimizer, "torch.optim.Optimizer")

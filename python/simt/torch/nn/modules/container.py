@@ -1,5 +1,7 @@
 """Modules of modules."""
 
+from simt import _core
+
 from ..parameter import Parameter
 from .module import Module, _indent
 
@@ -221,3 +223,8 @@ class ParameterDict(Module):
 
     def values(self):
         return self._parameters.values()
+
+
+_core._absent(Sequential, "torch.nn.Sequential")
+_core._absent(ModuleList, "torch.nn.ModuleList")
+_core._absent(ModuleDict, "torch.nn.ModuleDict")

@@ -2,7 +2,7 @@
 
 from collections import OrderedDict
 
-from simt import torch
+from simt import _core, _missing, torch
 
 from ..parameter import Buffer, Parameter
 
@@ -127,6 +127,8 @@ class Module:
             found = values.get(table)
             if found is not None and name in found:
                 return found[name]
+        if _core._is_absent(type(self), name):
+            raise _missing.absent(type(self), name, False)
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
     def __setattr__(self, name, value):
@@ -197,7 +199,7 @@ class Module:
         object.__delattr__(self, name)
 
     def __dir__(self):
-        names = set(dir(type(self))) | set(self.__dict__)
+        names = set(dir(type(self))) - set(_core._absent_names(type(self))) | set(self.__dict__)
         names |= set(self._parameters) | set(self._buffers) | set(self._modules)
         return sorted(name for name in names if not name[:1].isdigit())
 
@@ -536,3 +538,6 @@ class Module:
 
     def __setstate__(self, state):
         self.__dict__.update(state)
+
+
+_core._absent(Module, "torch.nn.Module")

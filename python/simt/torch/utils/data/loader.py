@@ -7,7 +7,7 @@ are fetched one by one and collated, in this process or in workers, as in PyTorc
 
 from itertools import chain, islice
 
-from simt import torch
+from simt import _core, torch
 
 from .dataset import IterableDataset
 from .sampler import BatchSampler, RandomSampler, SequentialSampler
@@ -343,3 +343,6 @@ def _check_context(context, num_workers):
             "multiprocessing_context option should be a valid context object or a string "
             f"specifying the start method, but got multiprocessing_context={context}"
         )
+
+
+_core._absent(DataLoader, "torch.utils.data.DataLoader")
