@@ -41,6 +41,7 @@ typedef struct launch_worker launch_worker;
 typedef struct launch_job {
     const code_blocks *c;
     const code_launch *launch;
+    code_launch own; /* where its blocks share something: what `launch` points to */
     uint64_t nblocks, chunk;
     size_t frame_bytes;
     unsigned forks; /* device_forks at the start */
@@ -481,10 +482,10 @@ static simt_status ask_before(const code_blocks *c) {
 
 /* With what the blocks of the launch share. */
 static simt_status run_with_shared(pool *p, launch_job *j) {
-    code_launch own = *j->launch;
-    j->launch = &own;
-    if (j->c->meets) own.meeting = &j->meeting;
-    if (j->c->recurses) own.memory = &j->memory;
+    j->own = *j->launch;
+    j->launch = &j->own;
+    if (j->c->meets) j->own.meeting = &j->meeting;
+    if (j->c->recurses) j->own.memory = &j->memory;
     j->meeting.blocks = j->nblocks;
     j->meeting.arrived = j->meeting.ended = 0;
     pthread_mutex_init(&j->meeting.lock, NULL);
