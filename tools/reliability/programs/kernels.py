@@ -377,29 +377,38 @@ def _recursive(out):
         out[i] = _fib(i) + 100 * _even(i)
 
 
+def kernel_recursion():
+    global _fib, _even, _odd
+    plain = _fib, _even, _odd
+    _fib, _even, _odd = (cuda.jit(device=True)(f) for f in plain)
+    try:
+        out = np.zeros(12, np.int64)
+        cuda.jit(_recursive)[2, 8](out)
+        return out.tolist()
+    finally:
+        _fib, _even, _odd = plain
+
+
 def _deeper(n):
-    return 0 if n < 0 else 1 + _deeper(n + 1)
+    room = cuda.local.array(8192, float64)  # soon there is no room for more calls
+    room[n] = n
+    return room[0] + _deeper(n + 1)
 
 
 def _endless(out):
     out[0] = _deeper(0)
 
 
-def kernel_recursion():
-    global _fib, _even, _odd, _deeper
-    plain = _fib, _even, _odd, _deeper
-    _fib, _even, _odd, _deeper = (cuda.jit(device=True)(f) for f in plain)
+def kernel_endless():
+    global _deeper
+    plain = _deeper
+    _deeper = cuda.jit("float64(int64)", device=True)(plain)
     try:
-        out = np.zeros(12, np.int64)
-        cuda.jit(_recursive)[2, 8](out)
-        text = ""
-        try:
-            cuda.jit(_endless)[1, 1](out)
-        except RecursionError as e:
-            text = str(e).splitlines()[0]
-        return [out.tolist(), text]
+        cuda.jit(_endless)[1, 1](np.zeros(1))
+    except RecursionError as e:
+        return str(e).splitlines()[0]
     finally:
-        _fib, _even, _odd, _deeper = plain
+        _deeper = plain
 
 
 def _strings(names, texts, out):
