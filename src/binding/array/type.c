@@ -154,7 +154,7 @@ static PyObject *operate(array_op op, PyObject *x, PyObject *y, PyObject *out) {
 #define BINARY(name, op)                                                                          \
     static PyObject *nb_##name(PyObject *x, PyObject *y) { return operate(OP_##op, x, y, NULL); } \
     static PyObject *nb_inplace_##name(PyObject *x, PyObject *y) {                                \
-        return operate(OP_##op, x, y, x);                                                         \
+        return IN_SECTION(operate(OP_##op, x, y, x));                                             \
     }
 BINARY(add, ADD)
 BINARY(subtract, SUBTRACT)
@@ -462,7 +462,7 @@ static PyObject *get_c_contiguous(PyObject *self, void *closure) {
     return PyBool_FromLong(array_is_contiguous(((pyarray *)self)->a));
 }
 
-static int set_shape(PyObject *self, PyObject *value, void *closure) {
+static int set_shape_body(PyObject *self, PyObject *value) {
     pyarray *p = (pyarray *)self;
     int64_t shape[ARRAY_MAX_NDIM];
     int ndim;
@@ -482,9 +482,13 @@ static int set_shape(PyObject *self, PyObject *value, void *closure) {
     }
     array *old = p->a;
     p->a = made;
-    IN_SECTION(
-        (section_retire(old, binding_drop_array), 0)); /* others may be in the middle of it */
+    section_retire(old, binding_drop_array); /* others may be in the middle of it */
     return 0;
+}
+
+/* What has this shape now may be replaced by another thread, too, while the view is made. */
+static int set_shape(PyObject *self, PyObject *value, void *closure) {
+    return IN_SECTION(set_shape_body(self, value));
 }
 
 /* As CuPy's; the memory is the host's. */
