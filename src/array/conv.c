@@ -8,6 +8,7 @@
 
 #include "array/blas.h"
 #include "array/image.h"
+#include "array/meta.h"
 
 /* ---- making the operation ---- */
 
@@ -51,7 +52,7 @@ static simt_status conv_node(array_op op, array *a, array *b, const int64_t shap
     int64_t size;
     SIMT_TRY(array_check_shape(shape, 4, dt, &size));
     if (a->size == 0 || b->size == 0 || size == 0)
-        return array_full(a->dt, shape, 4, (scalar){.kind = 'I', .i = 0}, out);
+        return array_full_of(array_is_meta(a) ? a : b, a->dt, shape, 4, 0, out);
     array *x = NULL, *y = NULL, *made = NULL;
     simt_status status = image_dense(a, dt, &x);
     if (status == SIMT_OK) status = image_dense(b, dt, &y);

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "array/internal.h"
+#include "array/meta.h"
 #include "array/plan_cache.h"
 #include "base/heap.h"
 
@@ -515,8 +516,7 @@ simt_status evaluate_outcome_locked(const storage *s, simt_status ran) {
     if (ran == SIMT_ERR_INTERRUPT || (ran != SIMT_OK && unplanned)) return ran;
     if (s && s->failed && ran == SIMT_ERR_MEMORY && lost.code == ran)
         lost_write = false; /* one cause */
-    if (s && s->failed)
-        return s->diag ? status_adopt(s->diag) : status_fail(s->failed, "out of memory");
+    if (s && s->failed) return storage_failure(s);
     if (!lost_write) return SIMT_OK;
     lost_write = false;
     return status_adopt(&lost);

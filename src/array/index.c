@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "array/meta.h"
 #include "array/select.h"
 
 #define MOST_INDICES (GRAPH_MAX_INPUTS - 2)
@@ -219,7 +220,7 @@ static simt_status get(array_op op, array *a, array **indices, int n, unsigned f
     } else if ((status = array_check_shape(l.result_shape, l.result_ndim, a->dt, &size)) !=
                SIMT_OK) {
     } else if (product(l.shape, l.ndim) == 0) { /* no index: nothing to check or to copy */
-        status = array_empty(a->dt, l.result_shape, l.result_ndim, out);
+        status = array_empty_of(a, a->dt, l.result_shape, l.result_ndim, out);
     } else {
         queue_request q;
         queue_request_init(&q, op);
@@ -395,7 +396,7 @@ simt_status array_take_along_axis(array *a, array *indices, int axis, unsigned f
             shape_print(indices->shape, a->ndim, x, sizeof x),
             shape_print(a->shape, a->ndim, y, sizeof y));
     }
-    if (indices->size == 0) return array_empty(a->dt, shape, a->ndim, out);
+    if (indices->size == 0) return array_empty_of(a, a->dt, shape, a->ndim, out);
     array *wide;
     SIMT_TRY(integer_indices(indices, &wide));
     queue_request q;

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "array/internal.h"
+#include "array/meta.h"
 #include "base/heap.h"
 
 static simt_status check_parts(array **arrays, int n, int axis, graph_face face) {
@@ -80,11 +81,13 @@ static simt_status copy_part(array *whole, array *part, int axis, int64_t start)
     return status;
 }
 
-/* NumPy's lies as the parts do. */
+/* NumPy's lies as the parts do; without data where one of them has none. */
 static simt_status empty_for(array **arrays, int n, dtype dt, const int64_t *shape, int ndim,
                              graph_face face, array **out) {
     int axes[ARRAY_MAX_NDIM];
     int64_t turned[ARRAY_MAX_NDIM];
+    for (int i = 0; i < n; i++)
+        if (array_is_meta(arrays[i])) return array_meta(dt, shape, ndim, out);
     if (face != FACE_NUMPY || !array_join_order(arrays, n, ndim, axes))
         return array_empty(dt, shape, ndim, out);
     for (int d = 0; d < ndim; d++) turned[d] = shape[axes[d]];

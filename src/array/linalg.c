@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "array/blas.h"
+#include "array/meta.h"
 #include "array/walk.h"
 
 /* ---- making the operation ---- */
@@ -64,8 +65,8 @@ static simt_status matmul_node(array *a, array *b, graph_face face, array **out)
     shape[batch + 1] = n;
     int64_t size;
     SIMT_TRY(array_check_shape(shape, batch + 2, a->dt, &size));
-    if (size == 0) return array_empty(a->dt, shape, batch + 2, out);
-    if (k == 0) return array_full(a->dt, shape, batch + 2, (scalar){.kind = 'I', .i = 0}, out);
+    if (size == 0 || k == 0)
+        return array_full_of(array_is_meta(a) ? a : b, a->dt, shape, batch + 2, 0, out);
     queue_request q;
     queue_request_init(&q, OP_MATMUL);
     q.node.compute = a->dt;

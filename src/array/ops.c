@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "array/internal.h"
+#include "array/meta.h"
 
 /* ---- scalars ---- */
 
@@ -290,9 +291,12 @@ simt_status array_elementwise(array_op op, const operand *in, int nin, const op_
         SIMT_TRY(check_writable(out, o->face));
         dt = out->dt;
     }
-    int64_t size = 1;
-    for (int d = 0; d < ndim; d++) size *= shape[d];
-    if (size == 0) {
+    int64_t size;
+    bool empty = false; /* not by the product, which may be too large */
+    for (int d = 0; d < ndim; d++) empty |= shape[d] == 0;
+    if (empty) {
+        for (int i = 0; i < nin && !out; i++)
+            if (in[i].a && array_is_meta(in[i].a)) return array_meta(dt, shape, ndim, result);
         if (!out) return array_new(dt, shape, ndim, true, result);
         *result = array_ref(out);
         return SIMT_OK;

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "array/image.h"
+#include "array/meta.h"
 
 /* ---- making the operation ---- */
 
@@ -74,8 +75,7 @@ static simt_status pool_node(array_op op, array *a, array *b, dtype dt, dtype ou
                              const int64_t shape[4], const pool_options *o, array **out) {
     int64_t size;
     SIMT_TRY(array_check_shape(shape, 4, out_dt, &size));
-    if (a->size == 0 || size == 0)
-        return array_full(out_dt, shape, 4, (scalar){.kind = 'I', .i = 0}, out);
+    if (a->size == 0 || size == 0) return array_full_of(a, out_dt, shape, 4, 0, out);
     array *x = NULL, *y = NULL;
     simt_status status = image_dense(a, dt, &x);
     if (status == SIMT_OK && b) status = image_dense(b, DT_I32, &y);

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "array/internal.h"
+#include "array/meta.h"
 #include "array/section.h"
 #include "base/heap.h"
 
@@ -126,16 +127,27 @@ static void withdraw(const graph_program *before) {
     if (c->npositions && c->positions[c->npositions - 1].node >= before->nnodes) c->npositions--;
 }
 
+/* In place, where an input or the output has no data: nothing can be written from what has none. */
+static simt_status write_meta(queue_request *q, array **result) {
+    if (!array_is_meta(q->out))
+        return status_fail(SIMT_ERR_NOT_IMPLEMENTED, "Cannot copy out of meta tensor; no data!");
+    ++*array_version(q->out);
+    *result = array_ref(q->out);
+    return SIMT_OK;
+}
+
 static simt_status add_locked(queue_request *q, array **result) {
     graph_node *n = &q->node;
     SIMT_TRY(reserve());
-    bool exposed = false;
+    bool exposed = false, meta = false;
     for (int i = 0; i < n->nin; i++) {
         if (n->scalar[i] >= 0) continue;
         storage *s = q->in[i]->store;
-        if (s->failed) return s->diag ? status_adopt(s->diag) : s->failed;
+        meta |= storage_is_meta(s);
+        if (s->failed && !storage_is_meta(s)) return storage_failure(s);
         exposed |= s->exposed;
     }
+    if (q->out && (meta || array_is_meta(q->out))) return write_meta(q, result);
     array *target = q->out;
     if (!target) {
         int64_t size = (int64_t)dtype_bytes(n->out.dt);
@@ -153,9 +165,12 @@ static simt_status add_locked(queue_request *q, array **result) {
         if (!s) return SIMT_ERR_MEMORY;
         SIMT_TRY(
             array_new_locked(s, n->out.dt, n->out.shape, n->out.strides, n->out.ndim, 0, &target));
+        *result = target;
+        if (meta) storage_make_meta(s);
+        if (meta) return SIMT_OK;
     } else {
         storage *s = target->store;
-        if (s->failed) return s->diag ? status_adopt(s->diag) : s->failed;
+        if (s->failed) return storage_failure(s);
         exposed |= s->exposed;
         queue_view(&n->out, target);
         array_ref(target);

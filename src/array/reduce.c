@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "array/internal.h"
+#include "array/meta.h"
 
 static uint32_t all_axes(const array *a) {
     return a->ndim == 0 ? 0 : (uint32_t)((1ull << a->ndim) - 1);
@@ -36,8 +37,7 @@ static simt_status empty_error(array_op op, graph_face face) {
 /* Nothing is reduced (0-d, or all reduced axes have length 1): a conversion. */
 static simt_status trivial(array_op op, array *a, dtype dt, const int64_t *shape, int ndim,
                            array **out) {
-    if (array_op_is_position(op))
-        return array_full(dt, shape, ndim, (scalar){.kind = 'I', .i = 0}, out);
+    if (array_op_is_position(op)) return array_full_of(a, dt, shape, ndim, 0, out);
     array *view;
     SIMT_TRY(array_reshape(a, shape, ndim, &view));
     dtype truth = array_op_table[op].dtypes == 'B' ? DT_BOOL : dt;
@@ -83,10 +83,10 @@ simt_status array_reduce(array_op op, array *a, const reduce_options *o, array *
     int ndim = result_shape(a, mask, o->keepdims, shape);
     for (int d = 0; d < a->ndim; d++) *(mask >> d & 1 ? &reduced : &kept) *= a->shape[d];
     if (reduced == 0 && !array_op_has_identity(op)) return empty_error(op, o->face);
-    if (kept == 0) return array_empty(dt, shape, ndim, out);
+    if (kept == 0) return array_empty_of(a, dt, shape, ndim, out);
     if (reduced == 0) {
         bool one = array_op_table[op].neutral == ONE;
-        return array_full(dt, shape, ndim, (scalar){.kind = 'I', .i = one}, out);
+        return array_full_of(a, dt, shape, ndim, one, out);
     }
     if (reduced == 1) return trivial(op, a, dt, shape, ndim, out);
     if (array_op_is_position(op) && mask == all_axes(a) && a->ndim > 1)
@@ -294,7 +294,7 @@ simt_status array_softmax(array *a, int axis, bool logarithm, array **out) {
             SIMT_ERR_INDEX,
             "Dimension out of range (expected to be in range of [%d, %d], but got %d)", -a->ndim,
             a->ndim - 1, axis);
-    if (a->size == 0) return array_empty(a->dt, a->shape, a->ndim, out);
+    if (a->size == 0) return array_empty_of(a, a->dt, a->shape, a->ndim, out);
     reduce_options o = {.axes_mask = a->ndim ? 1u << axis : 0, .keepdims = true};
     chain c = {0};
     dtype narrow = a->dt;

@@ -6,6 +6,7 @@
  * Other rows: sequential, rows in parallel.
  */
 
+#include "array/meta.h"
 #include "array/walk.h"
 #include "base/heap.h"
 
@@ -24,7 +25,7 @@ simt_status array_cumsum(array *a, int axis, bool backwards, graph_face face, ar
                            axis, a->ndim);
     dtype dt;
     SIMT_TRY(graph_reduce_dtype(OP_SUM, face, a->dt, &dt));
-    if (a->size == 0) return array_empty(dt, a->shape, a->ndim, out);
+    if (a->size == 0) return array_empty_of(a, dt, a->shape, a->ndim, out);
     array *typed = NULL;
     if (a->dt != dt) SIMT_TRY(array_astype(a, dt, &typed));
     queue_request q;

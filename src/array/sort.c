@@ -8,6 +8,7 @@
  * are many. Rows in parallel; few long ones one after the other, each by all workers. */
 #include <stdlib.h>
 
+#include "array/meta.h"
 #include "array/sort_loop.h"
 #include "array/walk.h"
 #include "base/isa.h"
@@ -41,7 +42,7 @@ static simt_status sort_node(array_op op, array *a, int axis, bool descending, i
                            (long long)shape[axis]);
     if (take >= 0) shape[axis] = take;
     for (int d = 0; d < a->ndim; d++) size *= shape[d];
-    if (size == 0) return array_empty(dt, shape, a->ndim, out);
+    if (size == 0) return array_empty_of(a, dt, shape, a->ndim, out);
     queue_request q;
     queue_request_init(&q, op);
     q.node.compute = a->dt;

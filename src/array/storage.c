@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "array/internal.h"
+#include "array/meta.h"
 #include "base/heap.h"
 
 storage *storage_new_locked(size_t bytes) {
@@ -56,11 +57,20 @@ void storage_unref_locked(storage *s) {
     }
 }
 
+simt_status storage_failure(const storage *s) {
+    if (s->diag) return status_adopt(s->diag);
+    return storage_is_meta(s) ? status_fail(s->failed, "Cannot copy out of meta tensor; no data!")
+                              : status_fail(s->failed, "out of memory");
+}
+
 void storage_fail_locked(storage *s, const simt_diag *diag) {
     if (s->failed) return;
     s->failed = diag->code;
-    s->diag = heap_alloc(sizeof *s->diag); /* without memory the code alone is kept */
-    if (s->diag) *s->diag = *diag;
+    s->diag = heap_alloc(sizeof *s->diag);
+    if (s->diag)
+        *s->diag = *diag;
+    else
+        s->failed = SIMT_ERR_MEMORY;
 }
 
 simt_status array_new_locked(storage *s, dtype dt, const int64_t *shape, const int64_t *strides,
@@ -116,6 +126,21 @@ simt_status array_at_address(uintptr_t address, array **out) {
     if (s) {
         s->refs++;
         status = array_new_locked(s, DT_U8, &(int64_t){(int64_t)s->bytes}, NULL, 1, 0, out);
+    }
+    array_unlock();
+    return status;
+}
+
+simt_status array_meta(dtype dt, const int64_t *shape, int ndim, array **out) {
+    int64_t size;
+    SIMT_TRY(array_context_init());
+    SIMT_TRY(array_check_shape(shape, ndim, dt, &size));
+    SIMT_TRY(array_lock());
+    simt_status status = SIMT_ERR_MEMORY;
+    storage *s = storage_new_locked((size_t)size * dtype_bytes(dt));
+    if (s) {
+        storage_make_meta(s);
+        status = array_new_locked(s, dt, shape, NULL, ndim, 0, out);
     }
     array_unlock();
     return status;

@@ -1,4 +1,5 @@
 /* Elementwise rows with their gradients, in place too; casts, copies, dropout. */
+#include "array/meta.h"
 #include "grad/evaluate.h"
 #include "grad/work.h"
 
@@ -311,7 +312,9 @@ simt_status grad_copy_into(tensor *dst, const tensor_operand *src) {
 
 simt_status grad_full_like(tensor *t, double value, tensor **out) {
     array *a;
-    SIMT_TRY(array_full(t->a->dt, t->a->shape, t->a->ndim, (scalar){.kind = 'F', .f = value}, &a));
+    const scalar number = {.kind = 'F', .f = value};
+    SIMT_TRY(array_is_meta(t->a) ? array_meta(t->a->dt, t->a->shape, t->a->ndim, &a)
+                                 : array_full(t->a->dt, t->a->shape, t->a->ndim, number, &a));
     return grad_finish(a, NULL, out);
 }
 

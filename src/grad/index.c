@@ -4,6 +4,7 @@
  * errors come at once, with PyTorch's words; otherwise at evaluation. */
 #include <string.h>
 
+#include "array/meta.h"
 #include "grad/work.h"
 
 static bool outside(int64_t v, int64_t n, bool negative) {
@@ -27,10 +28,10 @@ bool grad_find_outside(array *a, int64_t n, bool negative, int64_t *value) {
     return false;
 }
 
-static tensor *zeros(work *w, dtype dt, const int64_t *shape, int ndim) {
+static tensor *zeros(work *w, const array *of, dtype dt, const int64_t *shape, int ndim) {
     if (w->status != SIMT_OK) return NULL;
     array *a = NULL;
-    simt_status s = array_full(dt, shape, ndim, (scalar){.kind = 'I'}, &a);
+    simt_status s = array_full_of(of, dt, shape, ndim, 0, &a);
     tensor *t = s == SIMT_OK ? tensor_new(a) : NULL;
     return work_own(w, s == SIMT_OK && !t ? SIMT_ERR_MEMORY : s, t);
 }
@@ -60,7 +61,7 @@ static simt_status rule_index_get(grad_node *n, tensor *const *out, tensor **in)
     work w = {0};
     array *indices[2 * ARRAY_MAX_NDIM];
     int count = load_indices(&w, n, indices);
-    tensor *r = zeros(&w, n->edges[0].dt, n->edges[0].shape, n->edges[0].ndim);
+    tensor *r = zeros(&w, out[0]->a, n->edges[0].dt, n->edges[0].shape, n->edges[0].ndim);
     if (w.status == SIMT_OK) {
         tensor_operand value = {out[0]};
         w.status = grad_index_put(r, indices, count, &value, INDEX_ACCUMULATE);
@@ -132,7 +133,7 @@ static simt_status rule_take(grad_node *n, tensor *const *out, tensor **in) {
         padding = w_unsqueeze(&w, padding, index->a->ndim);
         g = w_where(&w, padding, g, NULL);
     }
-    tensor *r = zeros(&w, n->edges[0].dt, n->edges[0].shape, n->edges[0].ndim);
+    tensor *r = zeros(&w, out[0]->a, n->edges[0].dt, n->edges[0].shape, n->edges[0].ndim);
     array *indices[ARRAY_MAX_NDIM] = {NULL};
     if (w.status == SIMT_OK) {
         indices[axis] = index->a;
@@ -238,7 +239,7 @@ static simt_status check_source(const tensor *index, int axis, const tensor *src
 static simt_status rule_gather(grad_node *n, tensor *const *out, tensor **in) {
     work w = {0};
     tensor *index = w_saved(&w, n, 0);
-    tensor *r = zeros(&w, n->edges[0].dt, n->edges[0].shape, n->edges[0].ndim);
+    tensor *r = zeros(&w, out[0]->a, n->edges[0].dt, n->edges[0].shape, n->edges[0].ndim);
     if (w.status == SIMT_OK) {
         tensor_operand src = {out[0]};
         w.status = grad_scatter(r, (int)n->params[0], index, &src, true);

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "array/meta.h"
 #include "grad/work.h"
 
 /* params[0]: mask, params[1]: keepdims. g with the reduced axes back as ones. */
@@ -228,7 +229,7 @@ simt_status grad_extremum(array_op op, tensor *t, int axis, bool keepdims, tenso
     if (t->a->ndim == 0) { /* itself, at position 0 */
         SIMT_TRY(grad_clone(t, values));
         array *zero;
-        simt_status s = array_full(DT_I64, NULL, 0, (scalar){.kind = 'I'}, &zero);
+        simt_status s = array_full_of(t->a, DT_I64, NULL, 0, 0, &zero);
         if (s == SIMT_OK) s = grad_finish(zero, NULL, indices);
         if (s != SIMT_OK) tensor_unref(*values);
         return s;

@@ -3,6 +3,7 @@
  * Freeing is iterative: a node that dies while another is being torn down waits in a list, so that
  * a
  * chain of any length needs no stack. */
+#include "array/meta.h"
 #include "base/heap.h"
 #include "grad/grad.h"
 
@@ -452,7 +453,7 @@ static void set_window(grad_node *n, const array *view, const array *base) {
 static simt_status rule_as_strided(grad_node *n, tensor *const *out, tensor **in) {
     const grad_edge *e = &n->edges[0];
     array *whole = NULL, *window = NULL;
-    simt_status s = array_full(e->dt, e->shape, e->ndim, (scalar){.kind = 'I', .i = 0}, &whole);
+    simt_status s = array_full_of(out[0]->a, e->dt, e->shape, e->ndim, 0, &whole);
     if (s == SIMT_OK) s = view_window(n, whole, &window);
     operand value = {.a = out[0]->a};
     if (s == SIMT_OK) s = array_assign(window, &value, FACE_TORCH);

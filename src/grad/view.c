@@ -1,6 +1,7 @@
 /* Views on the tape; joining; summing back to a broadcast operand's shape. */
 #include <string.h>
 
+#include "array/meta.h"
 #include "grad/work.h"
 
 static simt_status finish_view(simt_status s, tensor *of, array *a, grad_node *n, tensor **out) {
@@ -170,7 +171,7 @@ static simt_status rule_slice(grad_node *n, tensor *const *out, tensor **in) {
         items[i].step = p[3];
     }
     array *whole;
-    SIMT_TRY(array_full(e->dt, e->shape, e->ndim, (scalar){.kind = 'I', .i = 0}, &whole));
+    SIMT_TRY(array_full_of(out[0]->a, e->dt, e->shape, e->ndim, 0, &whole));
     in[0] = tensor_new(whole);
     if (!in[0]) return SIMT_ERR_MEMORY;
     tensor *window;

@@ -84,6 +84,7 @@ def _like(value):
     def make(
         input, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None
     ):
+        device = device or input.device
         return _full("full", input.shape, value, dtype or input.dtype, device, requires_grad)
 
     return make
@@ -100,15 +101,18 @@ zeros_like.__name__, ones_like.__name__, empty_like.__name__ = (
 
 
 def full_like(input, fill_value, *, dtype=None, device=None, requires_grad=False, **kw):
+    device = device or input.device
     return _full("full", input.shape, fill_value, dtype or input.dtype, device, requires_grad)
 
 
 def scalar_tensor(value, *, dtype=None, device=None, requires_grad=False):
-    return _C.tensor(value, dtype=dtype or _C.get_default_dtype(), requires_grad=requires_grad)
+    dtype = dtype or _C.get_default_dtype()
+    return _C.tensor(value, dtype=dtype, device=device, requires_grad=requires_grad)
 
 
 def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False):
-    made = _C.tensor(obj, dtype=dtype) if copy else _C.as_tensor(obj, dtype=dtype, device=device)
+    make = _C.tensor if copy else _C.as_tensor
+    made = make(obj, dtype=dtype, device=device)
     return made.requires_grad_() if requires_grad else made
 
 
@@ -119,6 +123,7 @@ def arange(*args, out=None, dtype=None, layout=None, device=None, requires_grad=
         made = _C._arange(0, args[0], 1, dtype)
     else:
         made = _C._arange(args[0], args[1], args[2] if len(args) > 2 else 1, dtype)
+    made = _C._place(made, device)
     return made.requires_grad_() if requires_grad else _out(made, out)
 
 
@@ -127,7 +132,7 @@ def range(start, end, step=1, **kw):
 
 
 def linspace(start, end, steps, *, out=None, dtype=None, device=None, requires_grad=False):
-    made = _C._linspace(start, end, steps, dtype)
+    made = _C._place(_C._linspace(start, end, steps, dtype), device)
     return made.requires_grad_() if requires_grad else made
 
 
@@ -136,7 +141,7 @@ def logspace(start, end, steps, base=10.0, **kw):
 
 
 def eye(n, m=None, *, out=None, dtype=None, layout=None, device=None, requires_grad=False):
-    made = _C._eye(n, m, dtype)
+    made = _C._place(_C._eye(n, m, dtype), device)
     return made.requires_grad_() if requires_grad else made
 
 
@@ -144,20 +149,13 @@ def eye(n, m=None, *, out=None, dtype=None, layout=None, device=None, requires_g
 
 
 def rand(*size, generator=None, out=None, dtype=None, device=None, requires_grad=False, **kw):
-    _check(device)
     size = kw["size"] if kw else _size(size)
-    return _random("rand", size, 0.0, 1.0, dtype, generator, requires_grad)
+    return _random("rand", size, 0.0, 1.0, dtype, generator, requires_grad, device)
 
 
 def randn(*size, generator=None, out=None, dtype=None, device=None, requires_grad=False, **kw):
-    _check(device)
     size = kw["size"] if kw else _size(size)
-    return _random("normal", size, 0.0, 1.0, dtype, generator, requires_grad)
-
-
-def _check(device):
-    if device is not None:
-        _full("empty", (0,), None, None, device, False)
+    return _random("normal", size, 0.0, 1.0, dtype, generator, requires_grad, device)
 
 
 def randint(*args, generator=None, dtype=None, device=None, requires_grad=False, **kw):
@@ -165,29 +163,31 @@ def randint(*args, generator=None, dtype=None, device=None, requires_grad=False,
     if "size" in kw:
         args.append(kw["size"])
     low, high, size = args if len(args) == 3 else (0, *args)
-    _check(device)
-    return _random("int", size, low, high, dtype or _C.int64, generator, requires_grad)
+    return _random("int", size, low, high, dtype or _C.int64, generator, requires_grad, device)
 
 
 def randperm(n, *, generator=None, out=None, dtype=None, device=None, requires_grad=False):
-    return _random("perm", (n,), n, None, dtype or _C.int64, generator, requires_grad)
+    return _random("perm", (n,), n, None, dtype or _C.int64, generator, requires_grad, device)
 
 
 def rand_like(input, *, dtype=None, device=None, requires_grad=False, **kw):
-    return _random("rand", input.shape, 0.0, 1.0, dtype or input.dtype, None, requires_grad)
+    device, dtype = device or input.device, dtype or input.dtype
+    return _random("rand", input.shape, 0.0, 1.0, dtype, None, requires_grad, device)
 
 
 def randn_like(input, *, dtype=None, device=None, requires_grad=False, **kw):
-    return _random("normal", input.shape, 0.0, 1.0, dtype or input.dtype, None, requires_grad)
+    device, dtype = device or input.device, dtype or input.dtype
+    return _random("normal", input.shape, 0.0, 1.0, dtype, None, requires_grad, device)
 
 
 def randint_like(input, *args, dtype=None, **kw):
+    kw.setdefault("device", input.device)
     return randint(*args, input.shape, dtype=dtype or input.dtype, **kw)
 
 
 def normal(mean=0.0, std=1.0, size=None, *, generator=None, dtype=None, out=None, **kw):
     if size is not None:
-        return _random("normal", size, mean, std, dtype, generator)
+        return _random("normal", size, mean, std, dtype, generator, False, kw.get("device"))
     if not isinstance(std, _C.Tensor):
         if not std >= 0:
             raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")

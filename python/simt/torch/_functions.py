@@ -135,7 +135,7 @@ def diag(input, diagonal=0):
     """A matrix from a vector, or the diagonal of a matrix."""
     if input.dim() == 1:
         n = input.shape[0] + abs(diagonal)
-        out = _C._full("zeros", (n, n), 0, input.dtype, None, False)
+        out = _C._full("zeros", (n, n), 0, input.dtype, input.device, False)
         i = _C._arange(0, input.shape[0], 1, None)
         out[i + max(-diagonal, 0), i + max(diagonal, 0)] = input
         return out
@@ -148,7 +148,7 @@ def _triangle(input, diagonal, lower):
     rows = _C._arange(0, input.shape[-2], 1, None).unsqueeze(1)
     columns = _C._arange(0, input.shape[-1], 1, None)
     keep = columns <= rows + diagonal if lower else columns >= rows + diagonal
-    return _C.where(keep, input, _C._full("full", (), 0, input.dtype, None, False))
+    return _C.where(keep, input, _C._full("full", (), 0, input.dtype, input.device, False))
 
 
 def tril(input, diagonal=0):
@@ -241,7 +241,7 @@ def vstack(tensors):
 def repeat_interleave(input, repeats, dim=None, *, output_size=None):
     if dim is None:
         input, dim = input.flatten(), 0
-    counts = repeats if isinstance(repeats, Tensor) else _C.tensor(int(repeats))
+    counts = repeats if isinstance(repeats, Tensor) else _C.tensor(int(repeats), device="cpu")
     if counts.dim() > 1 or counts.is_floating_point():
         raise RuntimeError("repeats must be 0-dim or 1-dim tensor of int32 or int64")
     return input.index_select(dim, _C._repeat_index(counts, input.shape[dim]))
@@ -270,7 +270,7 @@ def take_along_dim(input, indices, dim=None):
 
 def sort(input, dim=-1, descending=False, stable=False):
     if input.dim() == 0:
-        return _C._make_pair("sort", input.clone(), _C.tensor(0))
+        return _C._make_pair("sort", input.clone(), _C.tensor(0, device=input.device))
     index = _C._argsort(input, dim, descending)
     return _C._make_pair("sort", input.gather(dim, index), index)
 
@@ -283,7 +283,7 @@ def topk(input, k, dim=-1, largest=True, sorted=True):
     if k < 0 or k > (input.shape[dim] if input.dim() else 1):
         raise RuntimeError("selected index k out of range")
     if input.dim() == 0:
-        return _C._make_pair("topk", input.clone(), _C.tensor(0))
+        return _C._make_pair("topk", input.clone(), _C.tensor(0, device=input.device))
     index = _C._argsort(input, dim, largest, k)
     return _C._make_pair("topk", input.gather(dim, index), index)
 
@@ -292,7 +292,7 @@ def median(input, dim=None, keepdim=False):
     if dim is None:
         flat = input.flatten()
         if not flat.numel():
-            return _C._full("full", (), float("nan"), input.dtype, None, False)
+            return _C._full("full", (), float("nan"), input.dtype, input.device, False)
         if input.is_floating_point() and bool(_C.isnan(flat).any()):
             return flat[_C.isnan(flat)][0]
         return sort(flat)[0][(flat.numel() - 1) // 2]
@@ -310,12 +310,12 @@ def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=No
     values, inverse, counts = numpy.unique(
         input.detach().numpy(), return_inverse=True, return_counts=True, axis=dim
     )
-    out = [_C.tensor(values)]
+    out = [_C.tensor(values, device="cpu")]
     if return_inverse:
         shape = input.shape if dim is None else (input.shape[dim],)
-        out.append(_C.tensor(inverse.reshape(shape)))
+        out.append(_C.tensor(inverse.reshape(shape), device="cpu"))
     if return_counts:
-        out.append(_C.tensor(counts))
+        out.append(_C.tensor(counts, device="cpu"))
     return out[0] if len(out) == 1 else tuple(out)
 
 
@@ -328,10 +328,12 @@ def bincount(input, weights=None, minlength=0):
         raise RuntimeError("weights should be 1-d and have the same length as input")
     n = max(int(input.max()) + 1 if input.numel() else 0, minlength)
     if weights is None:
-        weights = _C._full("ones", input.shape, 1, _C.int64, None, False)
+        weights = _C._full("ones", input.shape, 1, _C.int64, input.device, False)
     elif weights.dtype != _C.float32:
         weights = weights.double()
-    return _C._full("zeros", (n,), 0, weights.dtype, None, False).scatter_add_(0, input, weights)
+    return _C._full("zeros", (n,), 0, weights.dtype, input.device, False).scatter_add_(
+        0, input, weights
+    )
 
 
 def nan_to_num(input, nan=0.0, posinf=None, neginf=None):
@@ -519,7 +521,7 @@ def can_cast(from_, to):
 
 
 def set_default_device(device):
-    _C._full("empty", (0,), None, None, device, False)
+    _C._set_default_device(device)
 
 
 def get_num_threads():

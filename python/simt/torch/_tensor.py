@@ -27,14 +27,17 @@ def _new(self, size, value, dtype, device, requires_grad, kw):
     size = kw["size"] if "size" in kw else size
     if len(size) == 1 and not isinstance(size[0], int):
         size = size[0]
+    device = device or self.device
     return _full("full", size, value, dtype or self.dtype, device, requires_grad)
 
 
 def new_full(self, size, fill_value, dtype=None, device=None, requires_grad=False):
+    device = device or self.device
     return _full("full", size, fill_value, dtype or self.dtype, device, requires_grad)
 
 
 def new_tensor(self, data, dtype=None, device=None, requires_grad=False):
+    device = device or self.device
     return _C.tensor(data, dtype=dtype or self.dtype, device=device, requires_grad=requires_grad)
 
 

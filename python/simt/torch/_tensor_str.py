@@ -181,7 +181,12 @@ def _str(self):
     suffixes = []
     plain = self.detach()
     default = plain.dtype in (_C.get_default_dtype(), _C.int64, _C.bool)
-    if plain.numel() == 0:
+    if plain.is_meta:
+        suffixes += ["device='meta'", "size=" + str(tuple(plain.shape))]
+        if plain.dtype != _C.get_default_dtype():
+            suffixes.append("dtype=" + str(plain.dtype))
+        text = "..."
+    elif plain.numel() == 0:
         if plain.dim() != 1:
             suffixes.append("size=" + str(tuple(plain.shape)))
         if plain.dtype != _C.get_default_dtype():

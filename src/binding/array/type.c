@@ -1,5 +1,6 @@
 /* The types simt._core.Array (what all faces' arrays are) and simt._core.ndarray (the cupy face): life,
  * operators, indexing, attributes. Methods are in array/methods.c. */
+#include "array/meta.h"
 #include "binding/common/binding.h"
 
 #include <stddef.h>
@@ -20,6 +21,11 @@ static int nfree;
 
 PyObject *binding_wrap(array *a) {
     if (!a) return NULL;
+    if (array_is_meta(a)) { /* tensors alone may have no data */
+        array_unref(a);
+        PyErr_SetString(PyExc_NotImplementedError, "Cannot copy out of meta tensor; no data!");
+        return NULL;
+    }
     pyarray *self;
     if (nfree > 0) {
         self = free_objects[--nfree];

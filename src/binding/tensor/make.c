@@ -5,7 +5,7 @@
 #include <float.h>
 
 #include "array/idx.h"
-#include "binding/tensor/tensor.h"
+#include "binding/tensor/device.h"
 
 /* ---- making: what python/simt/torch/_creation.py calls ---- */
 
@@ -27,15 +27,32 @@ static PyObject *finish_new(array *a, PyObject *requires_grad) {
     return tensor_wrap(t);
 }
 
+/* The same without data, where a device argument says so; takes a. */
+static array *on_device(array *a, bool meta) {
+    array *out = NULL;
+    if (!meta || array_is_meta(a)) return a;
+    binding_ok(array_meta(a->dt, a->shape, a->ndim, &out));
+    array_unref(a);
+    return out;
+}
+
+static PyObject *no_data(void) {
+    PyErr_SetString(PyExc_NotImplementedError, "Cannot copy out of meta tensor; no data!");
+    return NULL;
+}
+
 static PyObject *op_tensor(PyObject **v) { /* data, dtype, device, requires_grad, pin_memory */
     int dt;
+    bool meta;
     array *a;
     if (PyUnicode_Check(v[0]))
         return PyErr_Format(PyExc_TypeError, "new(): invalid data type 'str'");
-    if (!tensor_dtype_arg(v[1], "tensor", &dt) || !tensor_check_device(v[2]) || !binding_start())
+    if (!tensor_dtype_arg(v[1], "tensor", &dt) || !tensor_device_arg(v[2], &meta) ||
+        !binding_start())
         return NULL;
     if (!binding_to_array(v[0], dt >= 0, dt >= 0 ? (dtype)dt : DT_F32, FACE_TORCH,
-                          grad_default_float, &a))
+                          grad_default_float, &a) ||
+        !(a = on_device(a, meta)))
         return NULL;
     return finish_new(a, v[3]);
 }
@@ -46,8 +63,11 @@ TENSOR_FUNCTION(tensor, op_tensor)
 static PyObject *op_as_tensor(PyObject **v) { /* data, dtype, device */
     int dt;
     array *a = NULL;
-    if (!tensor_dtype_arg(v[1], "as_tensor", &dt) || !tensor_check_device(v[2]) || !binding_start())
+    bool meta;
+    if (!tensor_dtype_arg(v[1], "as_tensor", &dt) || !tensor_device_arg(v[2], &meta) ||
+        !binding_start())
         return NULL;
+    if (meta && !tensor_check(v[0])) return op_tensor((PyObject *[4]){v[0], v[1], v[2], NULL});
     if (tensor_check(v[0]))
         return tensor_cast_object(v[0], dt >= 0 ? (dtype)dt : tensor_of(v[0])->a->dt, false);
     int shared = PyList_Check(v[0]) || PyTuple_Check(v[0]) || PyBytes_Check(v[0])
@@ -219,7 +239,8 @@ static PyObject *op_full(PyObject **v) {
     int ndim, dt;
     array *a;
     const char *name = PyUnicode_AsUTF8(v[0]);
-    if (!name || !tensor_dtype_arg(v[3], name, &dt) || !tensor_check_device(v[4]) ||
+    bool meta;
+    if (!name || !tensor_dtype_arg(v[3], name, &dt) || !tensor_device_arg(v[4], &meta) ||
         !binding_start())
         return NULL;
     scalar value = {.kind = 'I'};
@@ -236,8 +257,9 @@ static PyObject *op_full(PyObject **v) {
                  : value.kind == 'B'                              ? DT_BOOL
                                                                   : DT_I64;
     if (!check_size(shape, ndim, type, name)) return NULL;
-    simt_status s =
-        clear ? array_full(type, shape, ndim, value, &a) : array_empty(type, shape, ndim, &a);
+    simt_status s = meta    ? array_meta(type, shape, ndim, &a)
+                    : clear ? array_full(type, shape, ndim, value, &a)
+                            : array_empty(type, shape, ndim, &a);
     return binding_ok(s) ? finish_new(a, v[5]) : NULL;
 }
 TENSOR_SIGNATURE(_full, 3, 6, "name", "size", "value", "dtype", "device", "requires_grad")
@@ -335,11 +357,15 @@ static PyObject *op_random(PyObject **v) {
     int ndim, dt;
     array *a = NULL;
     const char *kind = PyUnicode_AsUTF8(v[0]);
-    if (!kind || !tensor_dtype_arg(v[4], kind, &dt) || !binding_start()) return NULL;
+    bool meta;
+    if (!kind || !tensor_dtype_arg(v[4], kind, &dt) || !tensor_device_arg(v[7], &meta) ||
+        !binding_start())
+        return NULL;
     random_state *r = tensor_generator_state(v[5]);
     if (!r || !binding_to_shape(v[1], "size", shape, &ndim)) return NULL;
     dtype type = dt >= 0 ? (dtype)dt : *kind == 'i' || *kind == 'p' ? DT_I64 : grad_default_float;
     if (!check_size(shape, ndim, type, kind)) return NULL;
+    if (meta) return binding_ok(array_meta(type, shape, ndim, &a)) ? finish_new(a, v[6]) : NULL;
     simt_status s = SIMT_OK;
     array *raw = NULL;
     if (*kind == 'i' || *kind == 'p') {
@@ -382,13 +408,26 @@ static PyObject *op_random(PyObject **v) {
     }
     return binding_ok(s) ? finish_new(a, v[6]) : NULL;
 }
-TENSOR_SIGNATURE(_random, 2, 7, "kind", "size", "a", "b", "dtype", "generator", "requires_grad")
+TENSOR_SIGNATURE(_random, 2, 8, "kind", "size", "a", "b", "dtype", "generator", "requires_grad",
+                 "device")
 TENSOR_FUNCTION(_random, op_random)
 
 static bool fits_float(double x, dtype dt) {
     double most = dt == DT_F64 ? DBL_MAX : dt == DT_F16 ? 65504 : FLT_MAX;
     return x >= -most && x <= most;
 }
+
+/* _place(tensor just made, device) */
+static PyObject *op_place(PyObject **v) {
+    bool meta;
+    if (!tensor_device_arg(v[1], &meta)) return NULL;
+    tensor *t = tensor_arg(v[0], "_place", "input", 1);
+    if (!t || !meta) return t ? Py_NewRef(v[0]) : NULL;
+    array *a = on_device(array_ref(t->a), true);
+    return a ? tensor_wrap_array(a) : NULL;
+}
+TENSOR_SIGNATURE(_place, 2, 2, "input", "device")
+TENSOR_FUNCTION(_place, op_place)
 
 /* x.normal_(mean, std), x.uniform_(from, to): in place */
 static PyObject *randomise(PyObject **v, bool normal) {
@@ -414,6 +453,7 @@ static PyObject *randomise(PyObject **v, bool normal) {
     dtype make = t->a->dt == DT_F64 ? DT_F64 : DT_F32;
     array *fresh = NULL;
     simt_status s = grad_check_inplace(t);
+    if (s == SIMT_OK && array_is_meta(t->a)) return tensor_same(s, v[0]);
     if (s == SIMT_OK)
         s = normal ? array_random_normal(r, make, a, b, t->a->shape, t->a->ndim, &fresh)
                    : array_random_uniform(r, make, a, b, t->a->shape, t->a->ndim, &fresh);
@@ -566,6 +606,15 @@ PyObject *tensor_cast_object(PyObject *o, dtype dt, bool copy) {
 CASTS(X)
 #undef X
 
+/* given: a device was. */
+static PyObject *to_device(PyObject *o, dtype dt, bool given, bool meta, bool copy) {
+    tensor *t = tensor_of(o);
+    array *a;
+    if (!given || meta == array_is_meta(t->a)) return tensor_cast_object(o, dt, copy);
+    if (!meta) return no_data();
+    return binding_ok(array_meta(dt, t->a->shape, t->a->ndim, &a)) ? tensor_wrap_array(a) : NULL;
+}
+
 /* to(dtype), to(device), to(other), to(device, dtype), non_blocking, copy */
 static PyObject *op_to(PyObject **v) {
     PyObject *device = v[4], *type = v[5];
@@ -576,15 +625,20 @@ static PyObject *op_to(PyObject **v) {
                              : NULL,
                          false, &copy))
         return NULL;
-    if (v[1] && tensor_check(v[1])) return tensor_cast_object(v[0], tensor_of(v[1])->a->dt, copy);
+    if (v[1] && tensor_check(v[1])) {
+        bool there = array_is_meta(tensor_of(v[1])->a);
+        return to_device(v[0], tensor_of(v[1])->a->dt, true, there, copy);
+    }
     if (v[1] && Py_IS_TYPE(v[1], &tensor_dtype_type))
         type = v[1];
     else if (v[1] && v[1] != Py_None)
         device = v[1];
     if (v[2] && Py_IS_TYPE(v[2], &tensor_dtype_type)) type = v[2];
     int dt;
-    if (!tensor_check_device(device) || !tensor_dtype_arg(type, "to", &dt)) return NULL;
-    return tensor_cast_object(v[0], dt >= 0 ? (dtype)dt : tensor_of(v[0])->a->dt, copy);
+    bool meta;
+    if (!tensor_device_arg(device, &meta) || !tensor_dtype_arg(type, "to", &dt)) return NULL;
+    return to_device(v[0], dt >= 0 ? (dtype)dt : tensor_of(v[0])->a->dt,
+                     device && device != Py_None, meta, copy);
 }
 TENSOR_SIGNATURE(to, 1, 4, "input", "_1", "_2", "_3", "device", "dtype", "copy", "non_blocking",
                  "other", "memory_format")
@@ -618,7 +672,7 @@ TENSOR_SIGNATURE(type_as, 2, 2, "input", "other")
 TENSOR_METHOD(type_as, op_type_as)
 
 static PyObject *method_cpu(PyObject *o, PyObject *const *args, Py_ssize_t n, PyObject *kw) {
-    return Py_NewRef(o);
+    return array_is_meta(tensor_of(o)->a) ? no_data() : Py_NewRef(o);
 }
 static PyObject *method_cuda(PyObject *o, PyObject *const *args, Py_ssize_t n, PyObject *kw) {
     PyObject *cuda = PyUnicode_FromString("cuda");
@@ -740,6 +794,7 @@ PyMethodDef tensor_make_functions[] = {
     FUNCTION_ENTRY(_linspace),
     FUNCTION_ENTRY(_eye),
     FUNCTION_ENTRY(_random),
+    FUNCTION_ENTRY(_place),
     {"numel", function_numel, METH_O, NULL},
     {"is_floating_point", function_is_floating_point, METH_O, NULL},
     FUNCTION_ENTRY(clone),

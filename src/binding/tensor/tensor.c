@@ -1,5 +1,5 @@
 /* simt.torch.Tensor: life, attributes, operators, indexing slots. Functions are in tensor_*.c. */
-#include "binding/tensor/tensor.h"
+#include "binding/tensor/device.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -150,7 +150,12 @@ static PyObject *get_shape(PyObject *o, void *unused) {
 static PyObject *get_dtype(PyObject *o, void *unused) {
     return tensor_dtype_object(tensor_of(o)->a->dt);
 }
-static PyObject *get_device(PyObject *o, void *unused) { return tensor_cpu_device(); }
+static PyObject *get_device(PyObject *o, void *unused) {
+    return tensor_device_object(tensor_of(o));
+}
+static PyObject *get_is_meta(PyObject *o, void *unused) {
+    return PyBool_FromLong(array_is_meta(tensor_of(o)->a));
+}
 static PyObject *get_ndim(PyObject *o, void *unused) {
     return PyLong_FromLong(tensor_of(o)->a->ndim);
 }
@@ -191,7 +196,7 @@ static PyGetSetDef own_getset[] = {{"shape", get_shape},
                                    {"is_sparse", get_false},
                                    {"is_quantized", get_false},
                                    {"is_mps", get_false},
-                                   {"is_meta", get_false},
+                                   {"is_meta", get_is_meta},
                                    {"itemsize", get_itemsize},
                                    {"nbytes", get_nbytes},
                                    {"T", get_T},

@@ -1,7 +1,7 @@
 /* torch.dtype, torch.device, torch.Size, torch.Generator, torch.return_types. */
 #include <string.h>
 
-#include "binding/tensor/tensor.h"
+#include "binding/tensor/device.h"
 
 #include <structseq.h>
 #include <sys/random.h>
@@ -75,7 +75,7 @@ typedef struct pydevice {
     PyObject_HEAD PyObject *type; /* interned string */
     int index;                    /* -1: none */
 } pydevice;
-static PyObject *cpu_device;
+static PyObject *cpu_device, *meta_device;
 static const char *const device_kinds[] = {"cpu", "cuda", "meta", "mps", "xpu"};
 
 static PyObject *make_device(const char *type, int index) {
@@ -184,8 +184,34 @@ static PyObject *device_reduce(PyObject *self, PyObject *unused) {
     PyObject *text = device_str(self);
     return text ? Py_BuildValue("O(N)", &tensor_device_type, text) : NULL;
 }
-static PyObject *device_enter(PyObject *self, PyObject *unused) { return Py_NewRef(self); }
-static PyObject *device_exit(PyObject *self, PyObject *args) { Py_RETURN_NONE; }
+/* The default device: a bit per `with`, the innermost lowest, 1: meta. */
+static _Thread_local uint64_t defaults;
+
+static PyObject *device_enter(PyObject *self, PyObject *unused) {
+    bool meta;
+    if (!tensor_device_arg(self, &meta)) return NULL;
+    if (defaults >> 63)
+        return PyErr_Format(PyExc_RuntimeError, "more than 63 devices in `with` around another");
+    defaults = defaults << 1 | meta;
+    return Py_NewRef(self);
+}
+static PyObject *device_exit(PyObject *self, PyObject *args) {
+    defaults >>= 1;
+    Py_RETURN_NONE;
+}
+/* _set_default_device(device) */
+static PyObject *set_default(PyObject *module, PyObject *o) {
+    bool meta = false;
+    if (o != Py_None && !tensor_device_arg(o, &meta)) return NULL;
+    defaults = (defaults & ~(uint64_t)1) | meta;
+    Py_RETURN_NONE;
+}
+static PyObject *get_default(PyObject *module, PyObject *unused) {
+    return Py_NewRef(defaults & 1 ? meta_device : cpu_device);
+}
+static PyMethodDef device_functions[] = {{"_set_default_device", set_default, METH_O, NULL},
+                                         {"get_default_device", get_default, METH_NOARGS, NULL},
+                                         {NULL}};
 static PyGetSetDef device_getset[] = {
     {"type", device_get_type}, {"index", device_get_index}, {NULL}};
 static PyMethodDef device_methods[] = {{"__reduce__", device_reduce, METH_NOARGS, NULL},
@@ -208,8 +234,15 @@ PyTypeObject tensor_device_type = {
 
 PyObject *tensor_cpu_device(void) { return Py_NewRef(cpu_device); }
 
-bool tensor_check_device(PyObject *o) {
-    if (!o || o == Py_None || o == cpu_device) return true;
+PyObject *tensor_device_object(const tensor *t) {
+    return Py_NewRef(array_is_meta(t->a) ? meta_device : cpu_device);
+}
+
+bool tensor_device_arg(PyObject *o, bool *meta) {
+    if (meta) *meta = defaults & 1;
+    if (!o || o == Py_None) return true;
+    if (meta) *meta = false;
+    if (o == cpu_device) return true;
     PyObject *d;
     if (Py_IS_TYPE(o, &tensor_device_type))
         d = Py_NewRef(o);
@@ -226,7 +259,9 @@ bool tensor_check_device(PyObject *o) {
     if (!d) return false;
     const char *kind = PyUnicode_AsUTF8(((pydevice *)d)->type);
     bool cpu = kind && strcmp(kind, "cpu") == 0;
-    if (!cpu && kind && strcmp(kind, "cuda") != 0)
+    if (meta && kind && strcmp(kind, "meta") == 0)
+        cpu = *meta = true;
+    else if (!cpu && kind && strcmp(kind, "cuda") != 0)
         PyErr_Format(PyExc_NotImplementedError,
                      "device='%s': not in simt yet; nearest is torch.device('cpu')", kind);
     else if (!cpu && kind)
@@ -239,6 +274,8 @@ bool tensor_check_device(PyObject *o) {
     Py_DECREF(d);
     return cpu;
 }
+
+bool tensor_check_device(PyObject *o) { return tensor_device_arg(o, NULL); }
 
 /* ---- Size: a tuple with a name ---- */
 
@@ -431,8 +468,11 @@ bool tensor_add_types(PyObject *module) {
         PyModule_AddType(module, &tensor_generator_type) < 0)
         return false;
     cpu_device = make_device("cpu", -1);
+    meta_device = make_device("meta", -1);
     default_generator = (pygenerator *)PyObject_CallNoArgs((PyObject *)&tensor_generator_type);
-    if (!cpu_device || !default_generator) return false;
+    if (!cpu_device || !meta_device || !default_generator ||
+        PyModule_AddFunctions(module, device_functions) < 0)
+        return false;
     uint64_t seed;
     if (getrandom(&seed, sizeof seed, GRND_NONBLOCK) != sizeof seed)
         seed = (uint64_t)(uintptr_t)&seed;

@@ -91,7 +91,7 @@ class Function:
         def run(grads):
             if ctx.materialize_grads:
                 grads = tuple(
-                    _C._full("full", s[0], 0, s[1], None, False) if g is None and s else g
+                    _C._full("full", s[0], 0, s[1], "cpu", False) if g is None and s else g
                     for g, s in zip(grads, shapes, strict=False)
                 )
             got = cls.backward(ctx, *grads)

@@ -76,7 +76,7 @@ def pad(input, pad, mode="constant", value=None):
         n = input.shape[dim]
         indices.append((dim, _positions(mode, n, before, after, dim, list(input.shape))))
     for dim, index in indices:
-        input = input.index_select(dim, _C.as_tensor(index))
+        input = input.index_select(dim, _C.as_tensor(index, device="cpu"))
     return input
 
 
@@ -92,7 +92,7 @@ def _pad_constant(input, pad, value):
             before, after = max(before, 0), max(after, 0)
         shape[d] = input.shape[d] + before + after
         window[d] = slice(before, before + input.shape[d])
-    out = _C._full("full", shape, value, input.dtype, None, False)
+    out = _C._full("full", shape, value, input.dtype, input.device, False)
     out[tuple(window)] = input
     return out
 
@@ -212,8 +212,8 @@ def _resample(x, dim, taps):
     shape[dim] = -1
     total = None
     for index, weights in taps:
-        weight = _C.tensor(weights, dtype=x.dtype).reshape(shape)
-        part = x.index_select(dim, _C.tensor(index)) * weight
+        weight = _C.tensor(weights, dtype=x.dtype, device=x.device).reshape(shape)
+        part = x.index_select(dim, _C.tensor(index, device="cpu")) * weight
         total = part if total is None else total + part
     return total
 
@@ -242,7 +242,7 @@ def interpolate(
         have = x.shape[d]
         if mode in _NEAREST:
             index = _nearest_index(have, n, scale, mode == "nearest-exact")
-            x = x.index_select(d, _C.tensor(index))
+            x = x.index_select(d, _C.tensor(index, device="cpu"))
         elif mode == "area":
             x = _area(x, d, n)
         else:
@@ -327,7 +327,7 @@ def fold(input, output_size, kernel_size, dilation=1, padding=0, stride=1):
             f"{counts[0]} * {counts[1]} = {blocks}), but got {list(input.shape)}."
         )
     lead = [*input.shape[:-2], input.shape[-2] // taps]
-    image = _C._full("zeros", [*lead, padded[0] * padded[1]], 0, input.dtype, None, False)
+    image = _C._full("zeros", [*lead, padded[0] * padded[1]], 0, input.dtype, input.device, False)
     image = image.index_add_(len(lead), index, input.reshape(*lead, taps * blocks))
     image = image.reshape(*lead, *padded)
     return image[..., edge[0] : edge[0] + output_size[0], edge[1] : edge[1] + output_size[1]]

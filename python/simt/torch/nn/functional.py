@@ -284,7 +284,7 @@ def scaled_dot_product_attention(
     if is_causal:
         from simt.torch._functions import triu
 
-        ones = _C._full("ones", scores.shape[-2:], 1, _C.bool, None, False)
+        ones = _C._full("ones", scores.shape[-2:], 1, _C.bool, scores.device, False)
         scores = scores.masked_fill(triu(ones, 1), float("-inf"))
     if attn_mask is not None:
         if attn_mask.dtype is _C.bool:

@@ -352,12 +352,12 @@ class _Adams(Optimizer):
         """PyTorch's form: the step is a tensor."""
         out = dict(state)
         if "step" in out and not isinstance(out["step"], Tensor):
-            out["step"] = _C.tensor(out["step"], dtype=_C.float32)
+            out["step"] = _C.tensor(out["step"], dtype=_C.float32, device="cpu")
         return out
 
 
 def _zeros(p):
-    return _C._full("full", p.shape, 0, p.dtype, None, False)
+    return _C._full("full", p.shape, 0, p.dtype, p.device, False)
 
 
 class Adam(_Adams):

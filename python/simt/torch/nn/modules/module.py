@@ -369,7 +369,7 @@ class Module:
                 parameter.grad.zero_()
 
     def _apply(self, fn, recurse=True):
-        for module in self.modules():
+        for module in self.modules() if recurse else (self,):
             for parameter in module._parameters.values():
                 if parameter is None:
                     continue
@@ -400,7 +400,15 @@ class Module:
         if rest and device is None and not isinstance(rest[0], (bool, torch.Tensor)):
             device = rest[0]
         if device is not None:
-            torch.empty(0).to(device)  # the errors of a device that is not there
+            there = torch.empty(0, device=device)  # the errors of a device that is not there
+            if not there.is_meta and any(t.is_meta for t in self._tensors()):
+                raise NotImplementedError(
+                    "Cannot copy out of meta tensor; no data! Please use "
+                    "torch.nn.Module.to_empty() instead of torch.nn.Module.to() when moving "
+                    "module from meta to a different device."
+                )
+            if there.is_meta:
+                self._apply(lambda t: t.to("meta"))
         if dtype is None:
             return self
 
@@ -409,8 +417,16 @@ class Module:
 
         return self._apply(convert)
 
+    def _tensors(self):
+        yield from self.parameters()
+        yield from self.buffers()
+
+    def to_empty(self, *, device, recurse=True):
+        """Gives parameters and buffers new memory on the device, whose contents are not defined."""
+        return self._apply(lambda t: torch.empty_like(t, device=device), recurse)
+
     def cpu(self):
-        return self
+        return self.to("cpu")
 
     def cuda(self, device=None):
         return self.to("cuda" if device is None else device)

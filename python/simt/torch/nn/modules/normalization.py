@@ -28,9 +28,15 @@ class _BatchNorm(Module):
         shape = num_features if affine else None
         add_parameters(self, device, dtype, weight=shape, bias=shape)
         if track_running_stats:
-            self.register_buffer("running_mean", torch.zeros(num_features, dtype=dtype))
-            self.register_buffer("running_var", torch.ones(num_features, dtype=dtype))
-            self.register_buffer("num_batches_tracked", torch.tensor(0, dtype=torch.long))
+            self.register_buffer(
+                "running_mean", torch.zeros(num_features, device=device, dtype=dtype)
+            )
+            self.register_buffer(
+                "running_var", torch.ones(num_features, device=device, dtype=dtype)
+            )
+            self.register_buffer(
+                "num_batches_tracked", torch.tensor(0, device=device, dtype=torch.long)
+            )
         else:
             self.register_buffer("running_mean", None)
             self.register_buffer("running_var", None)

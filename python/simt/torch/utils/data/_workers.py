@@ -381,7 +381,7 @@ class WorkersIterator:
         if context is None or isinstance(context, str):
             method = context or multiprocessing.get_start_method(allow_none=True) or "fork"
             context = multiprocessing.get_context(method)
-        seed = int(torch.randint(0, 2**62, (1,), generator=loader.generator).item())
+        seed = int(torch.randint(0, 2**62, (1,), generator=loader.generator, device="cpu").item())
         recipe = _loader.Recipe(loader)
         self._pid = os.getpid()
         self._lock = threading.Lock()

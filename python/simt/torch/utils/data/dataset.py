@@ -147,7 +147,9 @@ class Subset(Dataset):
             return None
         if getattr(self, "_table_of", None) is not self.indices:
             self._table_of = self.indices
-            self._table = torch.tensor([int(i) for i in self.indices], dtype=torch.int64)
+            self._table = torch.tensor(
+                [int(i) for i in self.indices], dtype=torch.int64, device="cpu"
+            )
         return batch(self._table[indices])
 
 
@@ -170,7 +172,7 @@ def random_split(dataset, lengths, generator=None):
         lengths = sizes
     if sum(lengths) != total:
         raise ValueError("Sum of input lengths does not equal the length of the input dataset!")
-    indices = torch.randperm(sum(lengths), generator=generator).tolist()
+    indices = torch.randperm(sum(lengths), generator=generator, device="cpu").tolist()
     parts, start = [], 0
     for length in lengths:
         parts.append(Subset(dataset, indices[start : start + length]))

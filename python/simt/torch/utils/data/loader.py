@@ -241,7 +241,9 @@ class DataLoader:
         indices_of = getattr(self.sampler, "_simt_indices", None)
         if batch_of is None or indices_of is None or type(self.batch_sampler) is not BatchSampler:
             return None
-        if len(self.dataset) == 0 or batch_of(torch.arange(0)) is None:  # draws no random number
+        if (
+            len(self.dataset) == 0 or batch_of(torch.arange(0, device="cpu")) is None
+        ):  # draws no random number
             return None
         return self._iterate_whole(batch_of, indices_of())
 

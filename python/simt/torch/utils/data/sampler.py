@@ -31,7 +31,7 @@ class SequentialSampler(Sampler):
         return len(self.data_source)
 
     def _simt_indices(self):
-        return torch.arange(len(self.data_source))
+        return torch.arange(len(self.data_source), device="cpu")
 
 
 def _positive(num_samples):
@@ -66,13 +66,15 @@ class RandomSampler(Sampler):
     def _simt_indices(self):
         n = len(self.data_source)
         if self.replacement:
-            return torch.randint(n, (self.num_samples,), generator=self.generator)
+            return torch.randint(n, (self.num_samples,), generator=self.generator, device="cpu")
         if self.num_samples == n:
-            return torch.randperm(n, generator=self.generator)
+            return torch.randperm(n, generator=self.generator, device="cpu")
         parts = []
         for _ in range(self.num_samples // n):
-            parts.append(torch.randperm(n, generator=self.generator))
-        parts.append(torch.randperm(n, generator=self.generator)[: self.num_samples % n])
+            parts.append(torch.randperm(n, generator=self.generator, device="cpu"))
+        parts.append(
+            torch.randperm(n, generator=self.generator, device="cpu")[: self.num_samples % n]
+        )
         return torch.cat(parts)
 
     def __iter__(self):
@@ -88,7 +90,7 @@ class SubsetRandomSampler(Sampler):
         self.generator = generator
 
     def __iter__(self):
-        for i in torch.randperm(len(self.indices), generator=self.generator).tolist():
+        for i in torch.randperm(len(self.indices), generator=self.generator, device="cpu").tolist():
             yield self.indices[i]
 
     def __len__(self):
@@ -121,12 +123,16 @@ class WeightedRandomSampler(Sampler):
         weights = self.weights.tolist()
         if not self.replacement:
             # Efraimidis and Spirakis (2006): the largest u ** (1 / w) are a weighted sample
-            draws = torch.rand(len(weights), dtype=torch.float64, generator=self.generator).tolist()
+            draws = torch.rand(
+                len(weights), dtype=torch.float64, generator=self.generator, device="cpu"
+            ).tolist()
             keys = [u ** (1 / w) if w > 0 else -1.0 for u, w in zip(draws, weights, strict=True)]
             order = sorted(range(len(weights)), key=keys.__getitem__, reverse=True)
             return iter(order[: self.num_samples])
         sums = list(accumulate(weights))
-        draws = torch.rand(self.num_samples, dtype=torch.float64, generator=self.generator).tolist()
+        draws = torch.rand(
+            self.num_samples, dtype=torch.float64, generator=self.generator, device="cpu"
+        ).tolist()
         last = len(sums) - 1
         return iter([min(bisect_right(sums, u * sums[-1]), last) for u in draws])
 
