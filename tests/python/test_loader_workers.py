@@ -1,6 +1,7 @@
 """DataLoader with workers: whatever happens in a worker or to it, nothing hangs, nothing is lost
 without a word, no process and no descriptor is left."""
 
+import contextlib
 import multiprocessing
 import os
 import random
@@ -47,7 +48,11 @@ def descriptors():
 def children():
     """The processes of this one, ended ones that nobody asked for too."""
     own = f"/proc/{os.getpid()}/task"
-    return {p for t in os.listdir(own) for p in open(f"{own}/{t}/children").read().split()}
+    found = set()
+    for thread in os.listdir(own):
+        with contextlib.suppress(FileNotFoundError):  # the thread has ended meanwhile
+            found.update(open(f"{own}/{thread}/children").read().split())
+    return found
 
 
 @pytest.fixture(autouse=True)
