@@ -16,13 +16,6 @@
                                  PyObject *kwnames)
 #define FAST(name, function) \
     { name, (PyCFunction)(void (*)(void))function, METH_FASTCALL | METH_KEYWORDS, NULL }
-#define PARSE(function, npositional, nrequired, ...)                                               \
-    static const char *const names[] = {__VA_ARGS__};                                              \
-    enum { NNAMES = sizeof names / sizeof names[0] };                                              \
-    PyObject *values[NNAMES];                                                                      \
-    if (!binding_parse_args(function, args, nargs, kwnames, names, NNAMES, npositional, nrequired, \
-                            values))                                                               \
-        return NULL;
 
 /* made is set by the call whose status is the first argument. */
 static PyObject *wrap(simt_status status, array *const *made) {

@@ -13,14 +13,6 @@
     static PyObject *body_##name(PyObject *self, PyObject *const *args, Py_ssize_t nargs,   \
                                  PyObject *kwnames)
 #define SELF (((pyarray *)self)->a)
-/* The arguments in `values`, by the names given. */
-#define PARSE(function, npositional, nrequired, ...)                                               \
-    static const char *const names[] = {__VA_ARGS__};                                              \
-    enum { NNAMES = sizeof names / sizeof names[0] };                                              \
-    PyObject *values[NNAMES];                                                                      \
-    if (!binding_parse_args(function, args, nargs, kwnames, names, NNAMES, npositional, nrequired, \
-                            values))                                                               \
-        return NULL;
 
 static PyObject *wrap_view(PyObject *of, simt_status status, array *const *made) {
     return binding_ok(status) ? binding_wrap_view(of, *made) : NULL;

@@ -15,13 +15,6 @@ typedef struct generator {
     static PyObject *generator_##name(PyObject *self, PyObject *const *args, Py_ssize_t nargs, \
                                       PyObject *kwnames)
 #define STATE (&((generator *)self)->state)
-#define PARSE(function, npositional, nrequired, ...)                                               \
-    static const char *const names[] = {__VA_ARGS__};                                              \
-    enum { NNAMES = sizeof names / sizeof names[0] };                                              \
-    PyObject *values[NNAMES];                                                                      \
-    if (!binding_parse_args(function, args, nargs, kwnames, names, NNAMES, npositional, nrequired, \
-                            values))                                                               \
-        return NULL;
 
 static uint64_t fresh_seed(void) {
     uint64_t seed;

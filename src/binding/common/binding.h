@@ -321,5 +321,13 @@ bool binding_add_exchange(PyObject *module);
 bool binding_parse_args(const char *function, PyObject *const *args, Py_ssize_t nargs,
                         PyObject *kwnames, const char *const *names, int nnames, int npositional,
                         int nrequired, PyObject **values);
+/* In such a function: the arguments in `values`, by the names given. */
+#define PARSE(function, npositional, nrequired, ...)                                               \
+    static const char *const names[] = {__VA_ARGS__};                                              \
+    enum { NNAMES = sizeof names / sizeof names[0] };                                              \
+    PyObject *values[NNAMES];                                                                      \
+    if (!binding_parse_args(function, args, nargs, kwnames, names, NNAMES, npositional, nrequired, \
+                            values))                                                               \
+        return NULL;
 
 #endif

@@ -183,26 +183,20 @@ PyObject *binding_to_dlpack(array *a, bool readonly, PyObject *max_version, PyOb
 /* ---- import ---- */
 
 /* Deleters may be Python code's (NumPy's need the GIL), and must not lose the caller's exception. */
-static void release_plain(void *owner) {
-    dl_managed *m = owner;
-    if (!m->deleter || !Py_IsInitialized()) return;
-    PyGILState_STATE state = PyGILState_Ensure();
-    PyObject *type, *value, *traceback;
-    PyErr_Fetch(&type, &value, &traceback);
-    m->deleter(m);
-    PyErr_Restore(type, value, traceback);
-    PyGILState_Release(state);
-}
-static void release_versioned(void *owner) {
-    dl_versioned *m = owner;
-    if (!m->deleter || !Py_IsInitialized()) return;
-    PyGILState_STATE state = PyGILState_Ensure();
-    PyObject *type, *value, *traceback;
-    PyErr_Fetch(&type, &value, &traceback);
-    m->deleter(m);
-    PyErr_Restore(type, value, traceback);
-    PyGILState_Release(state);
-}
+#define RELEASE(name, type)                             \
+    static void name(void *owner) {                     \
+        type *m = owner;                                \
+        if (!m->deleter || !Py_IsInitialized()) return; \
+        PyGILState_STATE state = PyGILState_Ensure();   \
+        PyObject *kind, *value, *traceback;             \
+        PyErr_Fetch(&kind, &value, &traceback);         \
+        m->deleter(m);                                  \
+        PyErr_Restore(kind, value, traceback);          \
+        PyGILState_Release(state);                      \
+    }
+RELEASE(release_plain, dl_managed)
+RELEASE(release_versioned, dl_versioned)
+#undef RELEASE
 
 /* What a capsule describes, checked. */
 typedef struct imported {
