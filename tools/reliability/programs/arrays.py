@@ -2,6 +2,7 @@
 
 import numpy as np
 import simt.cupy as cp
+from errors import errors_of
 from simt import _core
 
 
@@ -260,7 +261,7 @@ def arrays_text():
 
 
 def arrays_errors():
-    x, texts = cp.arange(6).reshape(2, 3), []
+    x = cp.arange(6).reshape(2, 3)
     calls = [
         lambda: x + cp.ones(4),
         lambda: x @ x,
@@ -280,15 +281,7 @@ def arrays_errors():
         lambda: np.add(x, 1) and x.transpose(0, 0),
         lambda: cp.array(2**70),
     ]
-    for call in calls:
-        try:
-            call()
-            texts.append("")
-        except MemoryError:
-            raise
-        except Exception as e:
-            texts.append([type(e).__name__, str(e).split("\n")[0]])
-    return texts
+    return errors_of(calls)
 
 
 def arrays_generators():

@@ -6,6 +6,7 @@ import tempfile
 
 import numpy as np
 import simt.torch as torch
+from errors import errors_of
 
 nn, F = torch.nn, torch.nn.functional
 
@@ -429,7 +430,7 @@ def torch_data():
 
 
 def torch_errors():
-    x, texts = torch.arange(6.0).view(2, 3), []
+    x = torch.arange(6.0).view(2, 3)
     calls = [
         lambda: x + torch.ones(4),
         lambda: x @ x,
@@ -456,12 +457,4 @@ def torch_errors():
         lambda: x.squeeze("a"),
         lambda: torch.load("/nothing"),
     ]
-    for call in calls:
-        try:
-            call()
-            texts.append("")
-        except MemoryError:
-            raise
-        except Exception as e:
-            texts.append([type(e).__name__, str(e).split("\n")[0]])
-    return texts
+    return errors_of(calls)
