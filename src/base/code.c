@@ -1,7 +1,9 @@
-/* What the blocks of a launch share: where they meet, and the memory that they take (code.h). */
+/* What the blocks of a launch share: where they meet, the memory that they take, its structs (code.h). */
 #include "base/code.h"
 
 #include "base/heap.h"
+
+#include <string.h>
 
 static void end_round(code_meeting *m) {
     if (m->arrived == 0 || m->arrived + m->ended < m->blocks) return;
@@ -66,4 +68,26 @@ void code_memory_end(code_memory *m) {
         heap_free(p);
     }
     pthread_mutex_destroy(&m->lock);
+}
+
+static size_t align_up(size_t n, size_t to) { return (n + to - 1) & ~(to - 1); }
+
+uint64_t *code_copy_structs(const code *c, const uint64_t *args) {
+    size_t slots = (c->nparams + (size_t)c->nvariables) * sizeof *args, bytes = slots, most = 16;
+    for (uint32_t i = 0; i < c->nstructs; i++) {
+        bytes = align_up(bytes, c->structs[i].align) + c->structs[i].bytes;
+        if (c->structs[i].align > most) most = c->structs[i].align;
+    }
+    char *copy = heap_aligned(most, align_up(bytes, most));
+    if (copy == NULL) return NULL;
+    memcpy(copy, args, slots);
+    size_t at = slots;
+    for (uint32_t i = 0; i < c->nstructs; i++) {
+        const code_struct *s = &c->structs[i];
+        at = align_up(at, s->align);
+        memcpy(copy + at, (const void *)(uintptr_t)args[s->param], s->bytes);
+        ((uint64_t *)copy)[s->param] = (uint64_t)(uintptr_t)(copy + at);
+        at += s->bytes;
+    }
+    return (uint64_t *)copy;
 }

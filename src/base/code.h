@@ -76,12 +76,22 @@ void code_memory_end(code_memory *m);
 
 typedef struct code_launch {
     uint32_t grid[3], block[3];
-    const uint64_t *args;  /* one per parameter: the bits of the value, zero-extended */
+    /* one per parameter: the bits of the value, zero-extended; of a struct the address of its bytes, of any
+     * alignment: the device copies them before `launch` returns. Behind these, of each variable of the unit
+     * (ir.h) the address */
+    const uint64_t *args;
     size_t shared_bytes;   /* dynamic shared memory, beyond what the code itself needs */
     code_meeting *meeting; /* the device's; callers of the device leave it NULL */
     code_memory *memory;   /* the same */
     bool whole;            /* neither Ctrl-C nor a time limit stops it once it has begun */
 } code_launch;
+
+/* A parameter that is a struct by value: code reads it where its slot says. */
+typedef struct code_struct {
+    uint32_t param;
+    uint16_t bytes;
+    uint8_t align; /* a power of 2 */
+} code_struct;
 
 typedef enum code_kind { CODE_BLOCKS, CODE_TEXT } code_kind;
 
@@ -89,10 +99,12 @@ typedef struct code code;
 struct code {
     code_kind kind;
     uint32_t block[3]; /* the block size it was compiled for */
-    uint32_t nparams;
+    uint32_t nparams, nstructs, nvariables;
+    const code_struct *structs;       /* owned by the code, as is all behind it */
+    const char *const *variables;     /* names */
     size_t shared_bytes, local_bytes; /* of a block, of a thread: what the kernel declares */
-    const char *name, *file;          /* owned by the code, as are */
-    const source_call *calls;         /* what was called inside: source_pos.call */
+    const char *name, *file;
+    const source_call *calls; /* what was called inside: source_pos.call */
     void (*destroy)(code *self);
 };
 
@@ -118,6 +130,10 @@ typedef struct code_text {
     const char *text, *entry; /* owned by the code; the name of the kernel in the text */
     uint32_t least;           /* the oldest processor that runs it: 75 is sm_75 */
 } code_text;
+
+/* A launch's arguments with copies of its structs, aligned: for devices whose memory is the host's. In one
+ * piece, for heap_free; NULL: there is no memory. */
+uint64_t *code_copy_structs(const code *c, const uint64_t *args);
 
 static inline uint64_t code_count_runs(const code_blocks *c, const code_launch *l) {
     return c->runs != NULL ? c->runs(c, l) : (uint64_t)l->grid[0] * l->grid[1] * l->grid[2];

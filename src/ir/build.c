@@ -52,6 +52,7 @@ bool ir_inst_needs_block(const ir_inst *inst) {
     if (inst->op == IR_CALL) return true; /* what it calls may */
     if (inst->op == IR_SPECIAL) return inst->imm == IR_LANEID;
     if (inst->op == IR_ALLOC) return inst->results->type == IR_PTR_SHARED;
+    if (inst->op == IR_ALLOC_DYNAMIC) return true;
     return ir_op_table[inst->op].convergent && !ir_op_is_atomic(inst->op);
 }
 
@@ -114,6 +115,24 @@ ir_value *ir_func_add_params(ir_func *f, const ir_type *types, const char *const
         if (names && names[i]) v->name = arena_strdup(&f->mem, names[i]);
     }
     return f->body.params;
+}
+
+void ir_func_add_variable(ir_func *kernel, const ir_variable *variable) {
+    if (kernel->nvariables == kernel->variable_capacity) {
+        uint32_t capacity = kernel->variable_capacity * 2 + 4;
+        ir_variable *grown = ARENA_ARRAY(&kernel->mem, ir_variable, capacity);
+        if (kernel->nvariables)
+            memcpy(grown, kernel->variables, kernel->nvariables * sizeof *grown);
+        kernel->variables = grown;
+        kernel->variable_capacity = capacity;
+    }
+    ir_variable *v = &kernel->variables[kernel->nvariables];
+    *v = *variable;
+    v->name = arena_strdup(&kernel->mem, variable->name);
+    uint8_t *init = arena_alloc(&kernel->mem, v->init_bytes + 1);
+    if (v->init_bytes) memcpy(init, variable->init, v->init_bytes);
+    v->init = init;
+    kernel->nvariables++;
 }
 
 ir_func *ir_func_add_function(ir_func *kernel, const char *name, const ir_type *results,
@@ -261,6 +280,18 @@ ir_value *ir_alloc(ir_builder *b, ir_type ptr_type, size_t bytes) {
     return add_value(b, IR_ALLOC, ptr_type, NULL, 0, bytes);
 }
 
+ir_value *ir_alloc_dynamic(ir_builder *b) {
+    return add_value(b, IR_ALLOC_DYNAMIC, IR_PTR_SHARED, NULL, 0, 0);
+}
+
+ir_value *ir_variable_address(ir_builder *b, uint32_t number) {
+    return add_value(b, IR_VARIABLE, ir_kernel_of(b->f)->variables[number].space, NULL, 0, number);
+}
+
+ir_value *ir_cvta(ir_builder *b, ir_type to, ir_value *ptr) {
+    return ptr->type == to ? ptr : ir_cast(b, IR_CVTA, to, ptr);
+}
+
 ir_value *ir_load(ir_builder *b, ir_type type, ir_value *ptr, uint64_t mem) {
     return add_value(b, IR_LOAD, type, &ptr, 1, mem);
 }
@@ -351,7 +382,6 @@ void ir_return_values(ir_builder *b, ir_value **values, unsigned nvalues) {
 void ir_exit(ir_builder *b) { ir_inst_add(b, IR_EXIT, NULL, 0, NULL, 0, 0); }
 
 ir_inst *ir_call(ir_builder *b, uint32_t number, ir_value **args, unsigned nargs) {
-    const ir_func *kernel = b->f->unit != NULL ? b->f->unit : b->f;
-    const ir_func *callee = kernel->functions[number];
+    const ir_func *callee = ir_kernel_of(b->f)->functions[number];
     return ir_inst_add(b, IR_CALL, callee->results, callee->nresults, args, nargs, number);
 }

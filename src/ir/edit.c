@@ -2,6 +2,8 @@
 #include "base/hash.h"
 #include "ir/ir.h"
 
+#include <string.h>
+
 void ir_inst_remove(ir_inst *inst) {
     ir_region *region = inst->parent;
     if (inst->prev)
@@ -55,7 +57,8 @@ static void mix(hashing *s, uint64_t word) { s->h = hash_mix(s->h, word); }
 
 static void define(hashing *s, ir_value *v) {
     v->note = (void *)(uintptr_t)s->next++;
-    mix(s, (uint64_t)v->type | (uint64_t)v->is_size << 8);
+    mix(s, (uint64_t)v->type | (uint64_t)v->is_size << 8 | (uint64_t)v->struct_align << 16 |
+               (uint64_t)v->struct_bytes << 32);
 }
 
 static void hash_region(hashing *s, ir_region *region) {
@@ -79,8 +82,21 @@ static void hash_function(hashing *s, const ir_func *f) {
     hash_region(s, (ir_region *)&f->body); /* writes notes only */
 }
 
+static void hash_bytes(hashing *s, const void *bytes, size_t n) {
+    for (size_t i = 0; i < n; i++) mix(s, ((const uint8_t *)bytes)[i]);
+}
+
+/* Of variables the names count: they say which one of the program is meant. */
+static void hash_variable(hashing *s, const ir_variable *v) {
+    mix(s, (uint64_t)v->space | (uint64_t)v->align << 8);
+    mix(s, v->bytes);
+    hash_bytes(s, v->name, strlen(v->name) + 1);
+    hash_bytes(s, v->init, v->init_bytes);
+}
+
 uint64_t ir_hash(const ir_func *f) {
     hashing s = {0, 1};
+    for (uint32_t i = 0; i < f->nvariables; i++) hash_variable(&s, &f->variables[i]);
     hash_region(&s, (ir_region *)&f->body);
     for (uint32_t i = 0; i < f->nfunctions; i++) hash_function(&s, f->functions[i]);
     return s.h;

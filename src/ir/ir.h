@@ -36,7 +36,8 @@ typedef enum ir_type {
     IR_BF16,
     IR_F32,
     IR_F64,
-    /* pointers, 64 bits; the space is in the type */
+    /* pointers, 64 bits; the space is in the type. generic: of any of the others; what is known of the
+     * others' memory holds of it too: local memory is one thread's, shared memory one block's */
     IR_PTR_GLOBAL,
     IR_PTR_SHARED,
     IR_PTR_LOCAL,
@@ -160,15 +161,21 @@ typedef struct ir_inst ir_inst;
 typedef struct ir_region ir_region;
 
 #define IR_MOST_SIZE ((1ll << 62) - 1)
+/* Of all structs of a launch, one behind the other; of what the alignment of a struct, a variable can be. */
+enum { IR_MOST_STRUCT_BYTES = 32764, IR_MOST_ALIGN = 128, IR_MOST_NAME = 190 };
 typedef struct ir_value {
     ir_type type;
     uint32_t id;       /* dense in the function; ir_func_renumber makes it so again */
     ir_inst *inst;     /* that makes it, or NULL */
     ir_region *region; /* whose parameter it is (loop-carried, function parameter), or NULL */
     uint32_t index;    /* among the results of inst or the parameters of region */
-    bool is_size; /* a parameter of the function that is in 0..IR_MOST_SIZE: launches see to it */
-    const char *name; /* for printing, or NULL */
-    void *note;       /* a pass's own; meaningless between passes */
+    /* of parameters of a function: */
+    bool is_size; /* in 0..IR_MOST_SIZE: launches see to it */
+    uint8_t
+        struct_align; /* of a kernel: the address of a struct that the launch is given by value, */
+    uint16_t struct_bytes; /* so large; 0: none */
+    const char *name;      /* for printing, or NULL */
+    void *note;            /* a pass's own; meaningless between passes */
 } ir_value;
 
 struct ir_inst {
@@ -177,7 +184,8 @@ struct ir_inst {
     uint32_t number; /* in program order, from 0; ir_func_renumber makes it so again */
     ir_value **args;
     ir_value *results; /* usually one or none; block, loop, if: any number */
-    uint64_t imm;      /* constant bits, ir_special, ir_mem, bytes, numbers of faults, functions */
+    uint64_t imm;      /* constant bits, ir_special, ir_mem, bytes, numbers of faults, functions,
+                        * variables */
     ir_region *regions[2];
     ir_inst *label; /* br, continue: the construct they name */
     source_pos pos;
@@ -192,6 +200,18 @@ struct ir_region {
     ir_inst *first, *last;
     ir_inst *owner; /* NULL for the function's body */
 };
+
+/* A variable that lives as long as the program that has it (CUDA's __device__ and __constant__): launches see
+ * what launches before them left. Units of one program that declare one name mean one variable. */
+typedef struct ir_variable {
+    const char *name;    /* at most IR_MOST_NAME letters, digits, _ and . */
+    ir_type space;       /* IR_PTR_GLOBAL; or IR_PTR_CONST: kernels do not write it */
+    uint32_t align;      /* a power of 2 */
+    uint64_t bytes;      /* 1 to IR_MOST_VARIABLE_BYTES */
+    const uint8_t *init; /* its first bytes at the start; what follows is 0 */
+    uint64_t init_bytes;
+} ir_variable;
+#define IR_MOST_VARIABLE_BYTES (1ull << 40)
 
 /* Most functions that a kernel calls are put inside it. Those that call themselves, by themselves or by way
  * of others, cannot be: they stand beside the kernel and are reached by the instruction `call`. The kernel
@@ -208,6 +228,8 @@ struct ir_func {
     uint32_t ninsts;     /* numbers of instructions, as ir_func_renumber gave them */
     ir_func **functions; /* of a kernel: what is called beside it; by number */
     uint32_t nfunctions, function_capacity;
+    ir_variable *variables; /* of a kernel: of the unit; by number */
+    uint32_t nvariables, variable_capacity;
     ir_func *unit;    /* of such a function: its kernel. Of a kernel NULL */
     ir_type *results; /* of such a function, what `return` gives */
     uint32_t nresults;
@@ -224,12 +246,21 @@ ir_value *ir_func_add_params(ir_func *f, const ir_type *types, const char *const
                              unsigned n);
 /* One more; earlier ones may move: take their addresses when all are there. */
 ir_value *ir_func_add_param(ir_func *f, ir_type type, const char *name);
+/* Makes a parameter of a kernel, a ptr.const, the address of a struct that the launch is given by value. */
+static inline void ir_param_is_struct(ir_value *param, uint16_t bytes, uint8_t align) {
+    param->struct_bytes = bytes, param->struct_align = align;
+}
+/* Declares a variable of the unit; name and initial bytes are copied. Its number is the count before. */
+void ir_func_add_variable(ir_func *kernel, const ir_variable *variable);
 /* A function beside the kernel; it has no parameters yet. Its number is the count before. */
 ir_func *ir_func_add_function(ir_func *kernel, const char *name, const ir_type *results,
                               unsigned nresults);
+static inline const ir_func *ir_kernel_of(const ir_func *f) {
+    return f->unit != NULL ? f->unit : f;
+}
 /* What a call in f calls; NULL: there is no such function. */
 static inline const ir_func *ir_callee(const ir_func *f, const ir_inst *call) {
-    const ir_func *kernel = f->unit != NULL ? f->unit : f;
+    const ir_func *kernel = ir_kernel_of(f);
     return call->imm < kernel->nfunctions ? kernel->functions[call->imm] : NULL;
 }
 
@@ -258,6 +289,9 @@ ir_value *ir_select(ir_builder *b, ir_value *cond, ir_value *yes, ir_value *no);
 ir_value *ir_cast(ir_builder *b, ir_op op, ir_type to, ir_value *a); /* rule T with one operand */
 ir_value *ir_ptradd(ir_builder *b, ir_value *ptr, ir_value *bytes);
 ir_value *ir_alloc(ir_builder *b, ir_type ptr_type, size_t bytes);
+ir_value *ir_alloc_dynamic(ir_builder *b);
+ir_value *ir_variable_address(ir_builder *b, uint32_t number); /* of the unit's variables */
+ir_value *ir_cvta(ir_builder *b, ir_type to, ir_value *ptr);   /* of the same space: ptr */
 ir_value *ir_load(ir_builder *b, ir_type type, ir_value *ptr, uint64_t mem);
 void ir_store(ir_builder *b, ir_value *ptr, ir_value *value, uint64_t mem);
 ir_value *ir_atomic(ir_builder *b, ir_op op, ir_value *ptr, ir_value *v, ir_value *w, uint64_t mem);

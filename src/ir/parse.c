@@ -18,6 +18,8 @@ typedef struct defined {
     uint32_t number;
     ir_type type;
     bool is_size;
+    uint16_t struct_bytes;
+    uint8_t struct_align;
     const char *at;
 } defined;
 
@@ -97,6 +99,13 @@ static uint64_t decimal(parsing *p) {
         p->at++;
     }
     return value;
+}
+
+static uint32_t number_up_to(parsing *p, uint32_t most) {
+    const char *start = (skip_space(p), p->at);
+    uint64_t number = decimal(p);
+    if (number > most) fail_at(p, start, "the number is too large");
+    return (uint32_t)number;
 }
 
 static ir_type type(parsing *p) {
@@ -231,6 +240,7 @@ static uint64_t immediate(parsing *p, ir_op op) {
     case IR_CONST:
     case IR_ALLOC:
     case IR_CALL:
+    case IR_VARIABLE:
     case IR_FAULT: return decimal(p);
     case IR_SPECIAL:
         which = one_of(p, ir_special_names, IR_SPECIAL_COUNT);
@@ -291,13 +301,6 @@ static ir_inst *construct(parsing *p, ir_builder *b, ir_op op, const ir_type *re
         region(p, inst->regions[1], depth + 1);
     }
     return inst;
-}
-
-static uint32_t number_up_to(parsing *p, uint32_t most) {
-    const char *start = (skip_space(p), p->at);
-    uint64_t number = decimal(p);
-    if (number > most) fail_at(p, start, "the number is too large");
-    return (uint32_t)number;
 }
 
 static source_pos position(parsing *p) {
@@ -386,6 +389,48 @@ static void calls(parsing *p) {
     }
 }
 
+/* "01ff..." behind the =: appends to the variable's initial bytes, which are kept in the text's arena. */
+static void initial_bytes(parsing *p, ir_variable *v) {
+    skip_space(p);
+    const char *start = p->at;
+    while (isxdigit((unsigned char)*p->at)) p->at++;
+    size_t digits = (size_t)(p->at - start);
+    if (digits == 0 || digits % 2) fail(p, "expected the bytes of a variable, two digits each");
+    uint8_t *bytes = arena_alloc(&p->f->mem, digits / 2);
+    for (size_t i = 0; i < digits; i++) {
+        char c = start[i];
+        unsigned value = c <= '9' ? (unsigned)(c - '0') : (unsigned)((c | 32) - 'a' + 10);
+        bytes[i / 2] = (uint8_t)(bytes[i / 2] << 4 | value);
+    }
+    v->init = bytes;
+    v->init_bytes = digits / 2;
+}
+
+static void variables(parsing *p) {
+    while (take(p, "variable")) {
+        char name[200];
+        ir_variable v = {.name = name};
+        expect(p, "@");
+        word(p, name, sizeof name);
+        v.space = type(p);
+        v.bytes = decimal(p);
+        expect(p, "align");
+        v.align = number_up_to(p, IR_MOST_ALIGN);
+        if (take(p, "=")) initial_bytes(p, &v);
+        if (p->f->nvariables == MAX_LIST) fail(p, "too many variables");
+        ir_func_add_variable(p->f, &v);
+    }
+}
+
+/* What may follow the type of a parameter. */
+static void param_kind(parsing *p, defined *d) {
+    d->is_size = take(p, "size");
+    if (!take(p, "struct")) return;
+    d->struct_bytes = (uint16_t)number_up_to(p, IR_MOST_STRUCT_BYTES);
+    expect(p, "align");
+    d->struct_align = (uint8_t)number_up_to(p, IR_MOST_ALIGN);
+}
+
 /* "(%0: i64, %1: i64 size)" */
 static void params(parsing *p) {
     expect(p, "(");
@@ -393,10 +438,14 @@ static void params(parsing *p) {
         if (p->ndefs == MAX_LIST) fail(p, "too many parameters");
         if (p->ndefs) expect(p, ",");
         add_def(p);
-        p->defs[p->ndefs - 1].is_size = take(p, "size");
+        param_kind(p, &p->defs[p->ndefs - 1]);
     }
-    for (uint32_t i = 0; i < p->ndefs; i++) ir_func_add_param(p->f, p->defs[i].type, NULL);
-    for (uint32_t i = 0; i < p->ndefs; i++) p->f->body.params[i].is_size = p->defs[i].is_size;
+    for (uint32_t i = 0; i < p->ndefs; i++) {
+        const defined *d = &p->defs[i];
+        ir_value *v = ir_func_add_param(p->f, d->type, NULL);
+        v->is_size = d->is_size;
+        ir_param_is_struct(v, d->struct_bytes, d->struct_align);
+    }
     define_all(p, 0, p->f->body.params);
 }
 
@@ -409,6 +458,7 @@ static void kernel_header(parsing *p) {
     params(p);
     p->f->file = file(p);
     calls(p);
+    variables(p);
 }
 
 /* "i64, f32" */

@@ -11,6 +11,11 @@
  * Functions whose code was put inside stand between the header and its `{`, numbered from 1:
  *     call @helper file "y.py" @12:3            called from line 12 of the kernel
  *     call @inner @40:7 in 1                    called from line 40 of helper
+ * Parameters by value, a struct each, whose address the kernel gets; variables, numbered from 0, behind the calls,
+ * with their first bytes unless all are 0:
+ *   kernel @name(%0: ptr.const struct 24 align 8)
+ *     variable @counter ptr.global 4 align 4
+ *     variable @table ptr.const 16 align 4 = 0000803f00000040
  * Functions that are called stand behind the kernel, in order; each begins its numbers anew, and its positions
  * are in calls of the kernel's header:
  *     %5: i64, %6: f32 = call 0 %4, %3
@@ -123,6 +128,7 @@ static void print_inst(printing *p, ir_inst *inst, int depth) {
         break;
     case IR_FAULT:
     case IR_CALL:
+    case IR_VARIABLE:
         put(p->out, " ", inst->imm);
         print_args(p, inst);
         break;
@@ -168,6 +174,9 @@ static void print_params(printing *p, const ir_func *f) {
         if (i) strbuf_puts(p->out, ", ");
         define(p, &body->params[i]);
         if (body->params[i].is_size) strbuf_puts(p->out, " size");
+        if (!body->params[i].struct_bytes) continue;
+        put(p->out, " struct ", body->params[i].struct_bytes);
+        put(p->out, " align ", body->params[i].struct_align);
     }
     strbuf_puts(p->out, ")");
 }
@@ -190,6 +199,21 @@ static void print_function(const ir_func *f, uint32_t index, strbuf *out) {
     print_body(&p, f);
 }
 
+static void print_variable(strbuf *out, const ir_variable *v) {
+    static const char digits[] = "0123456789abcdef";
+    strbuf_puts(out, "\n  variable @");
+    put_name(out, v->name, "_.");
+    strbuf_puts(out, " ");
+    strbuf_puts(out, ir_type_name(v->space));
+    put(out, " ", v->bytes);
+    put(out, " align ", v->align);
+    if (v->init_bytes) strbuf_puts(out, " = ");
+    for (uint64_t i = 0; i < v->init_bytes; i++) {
+        char byte[2] = {digits[v->init[i] >> 4], digits[v->init[i] & 15]};
+        strbuf_add(out, byte, 2);
+    }
+}
+
 void ir_print(const ir_func *f, strbuf *out) {
     printing p = {out, 0, 0};
     strbuf_puts(out, "kernel @");
@@ -201,6 +225,7 @@ void ir_print(const ir_func *f, strbuf *out) {
         print_file(out, f->calls[i].file);
         print_position(out, f->calls[i].at);
     }
+    for (uint32_t i = 0; i < f->nvariables; i++) print_variable(out, &f->variables[i]);
     print_body(&p, f);
     for (uint32_t k = 0; k < f->nfunctions; k++) print_function(f->functions[k], k, out);
 }

@@ -7,7 +7,9 @@
 #include "base/code.h"
 #include "ir/ir.h"
 
+#include <ctype.h>
 #include <inttypes.h>
+#include <string.h>
 
 typedef struct verifying {
     const ir_func *f;
@@ -62,7 +64,14 @@ static simt_status check_conversion(const verifying *v, const ir_inst *inst) {
     case IR_FPTRUNC:
         fits = ir_type_is_float(to) && to != from && ir_type_bits(to) <= ir_type_bits(from);
         break;
-    case IR_BITCAST: fits = ir_type_bits(to) == ir_type_bits(from) && to != IR_I1; break;
+    case IR_BITCAST:
+        if (ir_type_is_ptr(from) && ir_type_is_ptr(to) && from != to)
+            return bad(v, inst, "a pointer comes into another space by cvta");
+        fits = ir_type_bits(to) == ir_type_bits(from) && to != IR_I1;
+        break;
+    case IR_CVTA:
+        fits = ir_type_is_ptr(to) && (from == IR_PTR_GENERIC) != (to == IR_PTR_GENERIC);
+        break;
     default: break;
     }
     return fits ? SIMT_OK : bad(v, inst, "the result type does not fit the conversion");
@@ -102,6 +111,16 @@ static simt_status check_special_rules(const verifying *v, const ir_inst *inst) 
     case IR_ALLOC:
         if (type != IR_PTR_SHARED && type != IR_PTR_LOCAL)
             return bad(v, inst, "memory is shared or local");
+        if (inst->imm == 0) return bad(v, inst, "memory of no bytes");
+        break;
+    case IR_ALLOC_DYNAMIC:
+        if (type != IR_PTR_SHARED || inst->imm)
+            return bad(v, inst, "dynamic memory is shared, and the launch says how much");
+        break;
+    case IR_VARIABLE:
+        if (inst->imm >= ir_kernel_of(v->f)->nvariables) return bad(v, inst, "no such variable");
+        if (type != ir_kernel_of(v->f)->variables[inst->imm].space)
+            return bad(v, inst, "the result has not the space of the variable");
         break;
     case IR_FENCE:
         if (inst->imm > IR_SCOPE_SYSTEM) return bad(v, inst, "no such scope");
@@ -136,6 +155,8 @@ static simt_status check_special_rules(const verifying *v, const ir_inst *inst) 
         if ((ir_op_table[inst->op].reads || ir_op_table[inst->op].writes) &&
             !memory_imm_fits(inst->imm))
             return bad(v, inst, "no such memory order or scope");
+        if (ir_op_table[inst->op].writes && inst->nargs > 0 && inst->args[0]->type == IR_PTR_CONST)
+            return bad(v, inst, "const memory is not written");
     }
     return SIMT_OK;
 }
@@ -291,8 +312,56 @@ static void clear_notes(ir_region *region) {
     }
 }
 
+/* ---- what a unit declares ---- */
+
+static simt_status bad_header(const ir_func *f, const char *name, const char *what) {
+    return status_fail(SIMT_ERR_IR_INVALID, "kernel '%s', %s: %s", f->name, name, what);
+}
+
+static bool is_alignment(uint32_t n) { return n > 0 && n <= IR_MOST_ALIGN && (n & (n - 1)) == 0; }
+
+static simt_status check_params(const ir_func *f) {
+    size_t bytes = 0;
+    for (uint32_t i = 0; i < f->body.nparams; i++) {
+        const ir_value *v = &f->body.params[i];
+        if (v->type <= IR_VOID || v->type >= IR_TYPE_COUNT)
+            return bad_header(f, "its parameters", "one without a type");
+        if (!v->struct_bytes && !v->struct_align) continue;
+        if (!v->struct_bytes || !is_alignment(v->struct_align) || v->type != IR_PTR_CONST)
+            return bad_header(f, "its parameters",
+                              "a struct has bytes and an alignment, and is known by a ptr.const");
+        if (f->unit) return bad_header(f, "its parameters", "structs are given to kernels only");
+        bytes = (bytes + v->struct_align - 1) & ~(size_t)(v->struct_align - 1);
+        bytes += v->struct_bytes;
+    }
+    if (bytes <= IR_MOST_STRUCT_BYTES) return SIMT_OK;
+    return bad_header(f, "its parameters", "the structs have more than 32764 bytes");
+}
+
+static bool is_plain_name(const char *name) {
+    const char *c = name;
+    while (isalnum((unsigned char)*c) || *c == '_' || *c == '.') c++;
+    return *name && !*c && c - name <= IR_MOST_NAME;
+}
+
+static simt_status check_variable(const ir_func *f, uint32_t number) {
+    const ir_variable *v = &f->variables[number];
+    if (!is_plain_name(v->name)) return bad_header(f, "a variable", "this is no name for it");
+    for (uint32_t i = 0; i < number; i++)
+        if (!strcmp(f->variables[i].name, v->name))
+            return bad_header(f, v->name, "two variables have this name");
+    if (v->space != IR_PTR_GLOBAL && v->space != IR_PTR_CONST)
+        return bad_header(f, v->name, "a variable is in global or const memory");
+    if (v->bytes == 0 || v->bytes > IR_MOST_VARIABLE_BYTES || v->init_bytes > v->bytes)
+        return bad_header(f, v->name, "its number of bytes is not possible");
+    if (!is_alignment(v->align)) return bad_header(f, v->name, "this is no alignment");
+    return SIMT_OK;
+}
+
 static simt_status check_function(const ir_func *f) {
     ir_region *body = (ir_region *)&f->body; /* writes notes only */
+    SIMT_TRY(check_params(f));
+    for (uint32_t i = 0; i < f->nvariables; i++) SIMT_TRY(check_variable(f, i));
     clear_notes(body);
     verifying v = {f, 0};
     for (uint32_t i = 0; i < f->nresults; i++)

@@ -17,7 +17,7 @@ typedef enum kernel_role {
     KERNEL_POINTER, /* where memory of an argument begins; of an array its sizes and strides follow */
     KERNEL_SIZE,    /* a number of elements */
     KERNEL_STRIDE, /* bytes from an element to the next */
-    KERNEL_STRUCT, /* a struct by value; no front end makes one yet */
+    KERNEL_STRUCT, /* a struct by value: the slot is the address of its bytes, which the launch copies */
     /* of no argument: */
     KERNEL_SHARED_BYTES, /* bytes of dynamic shared memory of the launch */
     KERNEL_PRINT_BUFFER, /* address of the buffer (below) */
@@ -27,7 +27,7 @@ typedef enum kernel_role {
 typedef struct kernel_parameter {
     const char *name; /* as the source calls it, or NULL */
     ir_type type;
-    uint32_t bytes; /* of its value */
+    uint32_t bytes; /* of its value; of a struct these, as the function's parameter says (ir.h) */
     kernel_role role;
     int32_t argument; /* number of the launch's argument, or -1 */
 } kernel_parameter;

@@ -151,6 +151,7 @@ static facts_shape shape_of_growing(analysis *p, const ir_inst *in, const facts_
     case IR_SEXT:
     case IR_ZEXT: return shape_of_extension(p, in, a);
     case IR_TRUNC: return fixed && type != IR_I1 ? combine(a, 1, &uniform, 0, type) : varying;
+    case IR_CVTA: return *a;
     case IR_BITCAST:
         return fixed && !ir_type_is_float(in->args[0]->type) && !ir_type_is_float(type) ? *a
                                                                                         : varying;

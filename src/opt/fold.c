@@ -219,6 +219,7 @@ static ir_value *simplify_cast(const ir_inst *inst) {
     bool widened = a->inst->op == IR_SEXT || a->inst->op == IR_ZEXT;
     if (inst->op == IR_TRUNC && widened) return a->inst->args[0];
     if (inst->op == IR_FPTRUNC && a->inst->op == IR_FPEXT) return a->inst->args[0];
+    if (inst->op == IR_CVTA && a->inst->op == IR_CVTA) return a->inst->args[0];
     return NULL;
 }
 
@@ -239,6 +240,23 @@ static ir_value *simplify(const ir_inst *inst) {
 }
 
 /* ---- cheaper forms, in place ---- */
+
+/* What is reached by a generic pointer whose space is known is reached in that space; offsets are added there. */
+static void leave_generic(ir_func *f, ir_inst *inst) {
+    if (inst->nargs == 0 || inst->args[0]->type != IR_PTR_GENERIC) return;
+    const ir_inst *from = inst->args[0]->inst;
+    if (from == NULL || from->op != IR_CVTA) return;
+    ir_value *in_space = from->args[0];
+    if (inst->op == IR_PTRADD) {
+        ir_builder b = {.f = f, .at = inst->parent, .before = inst, .pos = inst->pos};
+        inst->args[0] = ir_ptradd(&b, in_space, inst->args[1]);
+        inst->nargs = 1;
+        inst->op = IR_CVTA;
+    } else if (inst->op == IR_LOAD || (in_space->type != IR_PTR_CONST &&
+                                       (inst->op == IR_STORE || ir_op_is_atomic(inst->op)))) {
+        inst->args[0] = in_space;
+    }
+}
 
 static void replace_second(ir_func *f, ir_inst *inst, ir_op op, uint64_t constant) {
     ir_builder b = {.f = f, .at = inst->parent, .before = inst, .pos = inst->pos};
@@ -261,6 +279,7 @@ static void visit(ir_func *f, ir_region *region) {
     for (ir_inst *inst = region->first, *next; inst; inst = next) {
         next = inst->next;
         opt_resolve_args(inst);
+        leave_generic(f, inst);
         const ir_op_info *info = &ir_op_table[inst->op];
         if (info->pure && inst->nargs > 0) {
             bool constant = true;

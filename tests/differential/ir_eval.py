@@ -1,8 +1,9 @@
 """A scalar evaluator of printed IR: one thread at a time, Python integers and NumPy scalars.
 
 Written from ops.def alone; shares no code with the library. run(text, grid, block, args)
-changes the byte buffers among args. A thread runs until it waits (ir_sync.py), which makes it a
-generator. Device functions are those of Python, so they are right to a few units in the last place.
+changes the byte buffers among args (not those of structs by value) and in `variables`. A thread
+runs until it waits (ir_sync.py), which makes it a generator. Device functions are those
+of Python, so they are right to a few units in the last place.
 """
 
 import math
@@ -17,6 +18,8 @@ FLOAT = {"f16": np.float16, "f32": np.float32, "f64": np.float64}
 UINT = {8: np.uint8, 16: np.uint16, 32: np.uint32, 64: np.uint64}
 INSTRUCTION = re.compile(r"^(?:(%.*?) = )?([a-z_0-9.]+)\s*(.*)$")
 DEFINED = re.compile(r"(%\d+): ([a-z0-9.]+)")
+STRUCT = re.compile(r"(%\d+): ptr.const struct (\d+) align (\d+)")
+VARIABLE = re.compile(r"^ *variable @(\S+) (\S+) (\d+) align (\d+)(?: = ([0-9a-f]+))?", re.M)
 
 
 class Inst:
@@ -44,7 +47,10 @@ def parse(text):
     lines = [line.strip() for line in text.strip().splitlines()]
     lines[0] = lines[0].partition(" -> ")[0]
     params = DEFINED.findall(lines[0])
-    lines = lines[1:]
+    at = 1
+    while at < len(lines) and lines[at].startswith(("call @", "variable @")):
+        at += 1
+    lines = lines[at:]
     at = 0
 
     def region():
@@ -342,11 +348,12 @@ def updated(op, kind, old, new, third=None):
 
 class Thread:
     """The values of one thread, in the kernel or a call. shared: its block's shared memory, buffers
-    by function and value name."""
+    by function and value name; dynamic has the bytes of the launch. variables: addresses."""
 
-    def __init__(self, specials, memory, values, types, shared, functions=(), number=None):
+    def __init__(self, specials, memory, values, types, shared, unit=((), ()), number=None):
         self.specials, self.memory, self.values, self.types = specials, memory, values, types
-        self.shared, self.functions, self.number = shared, functions, number
+        self.shared, self.unit, self.number = shared, unit, number
+        self.functions, self.variables = unit
 
     def set(self, name, kind, value):
         """Defines a value; integers are kept unsigned."""
@@ -399,7 +406,7 @@ class Thread:
         params, body = self.functions[number]
         values = {name: self.values[a] for (name, _), a in zip(params, inst.args)}
         inner = Thread(self.specials, self.memory, values, dict(params), self.shared,
-                       self.functions, number)  # fmt: skip
+                       self.unit, number)  # fmt: skip
         try:
             yield from inner.run(body)
         except Jump as jump:
@@ -432,7 +439,9 @@ class Thread:
     def alloc(self, inst, kind, count):
         """Shared memory is made by the block's first thread that comes."""
         made = self.shared if kind == "ptr.shared" else {}
-        name = (self.number, inst.results[0][0])
+        dynamic = inst.op == "alloc.dynamic"
+        name = "dynamic" if dynamic else (self.number, inst.results[0][0])
+        count = self.shared["bytes"] if dynamic else count
         if name not in made:
             self.memory.append(np.zeros(count, np.uint8))
             made[name] = (len(self.memory) - 1, 0)
@@ -459,6 +468,10 @@ class Thread:
             return self.specials[inst.rest.split()[0]]
         if op == "alloc":
             return self.alloc(inst, kind, int(inst.rest.split()[0]))
+        if op == "alloc.dynamic":
+            return self.alloc(inst, kind, None)
+        if op == "variable":
+            return self.variables[int(inst.rest.split()[0])]
         args = [self.values[a] for a in inst.args]
         first = self.types[inst.args[0]]
         if op.startswith("atomic"):
@@ -469,6 +482,8 @@ class Thread:
             return args[0][0], args[0][1] + signed(args[1], 64)
         if op == "select":
             return args[1] if args[0] else args[2]
+        if op == "cvta":  # what a pointer points to says in which space it is
+            return args[0]
         if first[0] == "i":
             return self.integer(op, args, BITS[first], kind)
         return self.floating(op, args, kind)
@@ -523,31 +538,45 @@ def places(sizes):
     return [(x, y, z) for z in range(sizes[2]) for y in range(sizes[1]) for x in range(sizes[0])]
 
 
-def run(text, grid, block, args, trace=None):
-    """Runs a launch. grid, block: a number, or up to three. args: np.uint8 arrays for pointers, int
-    or float.
+def declared(text, variables):
+    """The bytes of the variables of the text in order; those not in the dict are added to it."""
+    found = []
+    for name, _, count, _, start in VARIABLE.findall(text):
+        if name not in variables:
+            variables[name] = np.zeros(int(count), np.uint8)
+            known = np.frombuffer(bytes.fromhex(start), np.uint8)
+            variables[name][: len(known)] = known
+        found.append(variables[name])
+    return found
 
-    trace: a list that gets a dict of the values of each thread, by name.
+
+def run(text, grid, block, args, trace=None, shared=0, variables=None):
+    """Runs a launch. grid, block: a number, or up to three. args: np.uint8 arrays for pointers, int
+    or float. shared: bytes of dynamic shared memory.
+
+    trace: a list that gets a dict of the values of each thread, by name. variables: a dict of the
+    bytes of variables by name, which keeps them between launches.
     """
     params, body = parse(text)
-    functions = parse_functions(text)
-    memory, first = [], {}
-    types = dict(params)
+    structs = {name for name, _, _ in STRUCT.findall(text)}
+    memory = declared(text, {} if variables is None else variables)
+    unit = parse_functions(text), [(i, 0) for i in range(len(memory))]
+    first, types = {}, dict(params)
     for (name, kind), arg in zip(params, args):
         if kind.startswith("ptr"):
             first[name] = (len(memory), 0)
-            memory.append(arg)
+            memory.append(arg.copy() if name in structs else arg)
         else:
             first[name] = FLOAT[kind](arg) if kind[0] == "f" else arg & ((1 << BITS[kind]) - 1)
     grid, block = box(grid), box(block)
     threads = []
     for ctaid in places(grid):
-        shared = {}
+        of_block = {"bytes": shared}
         for flat, tid in enumerate(places(block)):
             specials = {"laneid": flat % WARP}
             for word, values in (("tid", tid), ("ctaid", ctaid), ("ntid", block), ("nctaid", grid)):
                 specials.update({f"{word}.{axis}": v for axis, v in zip("xyz", values)})
-            threads.append(Thread(specials, memory, dict(first), dict(types), shared, functions))
+            threads.append(Thread(specials, memory, dict(first), dict(types), of_block, unit))
     with np.errstate(all="ignore"):
         run_together(threads, [ended(thread, body) for thread in threads], math.prod(block))
     if trace is not None:

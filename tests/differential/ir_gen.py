@@ -9,13 +9,19 @@ Launches have one dimension, or with dims=3 any. All coordinates and sizes of a 
 arithmetic; with apart=True a thread knows its number in the grid and the sizes, and not its place
 in its block: such threads may be regrouped.
 
-Parameters of the kernel: output, input (INPUT_BYTES of any bytes), an i32, an f32.
+Parameters of the kernel: output, input (INPUT_BYTES of any bytes), an i32, an f32, a struct by
+value (STRUCT_BYTES of any bytes). Variables: a table that is only read, and counters, to which
+threads add by atomics whose old values are not looked at. Dynamic shared memory: SHARED_BYTES.
+Pointers come from all spaces into the generic one, where selects lose their space, and back.
 """
 
 import random
 from dataclasses import dataclass
 
 INPUT_BYTES = 512
+STRUCT_BYTES = 72
+TABLE_BYTES = 64
+SHARED_BYTES = 1024
 SLOT_BYTES = 8
 
 INTS = ("i8", "i16", "i32", "i64")
@@ -30,6 +36,9 @@ FLOAT_BINARY = "fadd fsub fmul fdiv frem frem.near fmin.nan fmax.nan fmin.num fm
 FLOAT_UNARY = "fneg fabs fsqrt ffloor fceil ftrunc frint frexp.fraction".split()
 INT_COMPARE = "eq ne lt.s le.s lt.u le.u".split()
 FLOAT_COMPARE = "feq fne flt fle".split()
+# each has a counter of its own, so that the order in which threads act is not seen
+COUNTS = "add and or xor min.s max.s min.u max.u".split()
+PARAMS = ("ptr.global", "ptr.global", "i32", "f32", "ptr.const")
 # bits of constants worth meeting, per float type
 FLOAT_BITS = {
     "f16": (0, 0x8000, 0x3C00, 0xBC00, 0x3800, 0x7C00, 0x7BFF, 1, 0x4248, 0x7E00),
@@ -59,10 +68,11 @@ class _Writer:
         self.apart = apart
         self.mixes = self.random.random() < 0.6
         self.lines = []
-        self.next_value = 4
+        self.next_value = len(PARAMS)
         self.next_label = 0
         self.depth = 1
         self.slots = []
+        self.given = "%4"  # the struct
         self.scope = [("%2", "i32"), ("%3", "f32")]  # values that may be used here
         self.loops = []  # (label, types of carried values, counter, limit) around this point
 
@@ -134,7 +144,7 @@ class _Writer:
 
     def straight(self):
         pick = self.random
-        which = pick.randrange(20)
+        which = pick.randrange(24)
         i, f = pick.choice(INTS), pick.choice(FLOATS)
         if which < 4:
             self.new(i, f"{pick.choice(INT_BINARY)} {self.use(i)}, {self.use(i)}")
@@ -165,6 +175,12 @@ class _Writer:
             self.private()
         elif which == 16:
             self.convert()
+        elif which == 20:
+            self.constants()
+        elif which == 21:
+            self.anywhere()
+        elif which == 22:
+            self.count_up()
         else:
             self.coordinate()
 
@@ -219,6 +235,71 @@ class _Writer:
         if which < 2:
             self.new(kind, f"load {pointer}")
 
+    # ---- spaces ----
+
+    def at(self, base, space, most):
+        """The address of a cell of 8 bytes among the first `most` and 8; by a generic pointer at
+        times, to which the offset is added before or after the cast."""
+        place = self.new("i64", f"and {self.use('i64')}, {self.const('i64', most)}", False)
+        which = self.random.randrange(4)
+        if which == 0:
+            base, space = self.new("ptr.generic", f"cvta {base}", False), "ptr.generic"
+        pointer = self.new(space, f"ptradd {base}, {place}", False)
+        if which == 1:
+            pointer, space = self.new("ptr.generic", f"cvta {pointer}", False), "ptr.generic"
+        return pointer, space
+
+    def constants(self):
+        """A load from the struct or the table."""
+        if self.random.random() < 0.5:
+            pointer, _ = self.at(self.given, "ptr.const", 56)
+        else:
+            pointer, _ = self.at(self.new("ptr.const", "variable 0", False), "ptr.const", 56)
+        self.new(self.random.choice(INTS + FLOATS), f"load {pointer}")
+
+    def generic(self, base, space, most):
+        pointer, space = self.at(base, space, most)
+        if space != "ptr.generic":
+            pointer = self.new("ptr.generic", f"cvta {pointer}", False)
+        return pointer
+
+    def anywhere(self):
+        """An integer in one of several spaces; an own array's may be written, too."""
+        own = [self.generic(self.arrays["i64"], "ptr.local", 24) for _ in range(2)]
+        other = self.random.choice((
+            lambda: self.generic("%1", "ptr.global", INPUT_BYTES - 8),
+            lambda: self.generic(self.given, "ptr.const", 56),
+            lambda: self.generic(self.new("ptr.const", "variable 0", False), "ptr.const", 56),
+            lambda: own[1],
+        ))()  # fmt: skip
+        cond = self.use("i1")
+        pointer = self.new("ptr.generic", f"select {cond}, {own[0]}, {other}", False)
+        self.new(self.random.choice(INTS), f"load {pointer}")
+        if other == own[1]:
+            self.put(f"store {pointer}, {self.use('i64')}")
+        if self.random.random() < 0.3:
+            back = self.new("ptr.local", f"cvta {own[0]}", False)
+            self.new("i64", f"load {back}")
+
+    def count_up(self):
+        which = self.random.randrange(len(COUNTS))
+        base = self.new("ptr.global", "variable 1", False)
+        place = self.new("ptr.global", f"ptradd {base}, {self.const('i64', 8 * which)}", False)
+        kind = self.random.choice(("ptr.global", "ptr.generic"))
+        if kind == "ptr.generic":
+            place = self.new(kind, f"cvta {place}", False)
+        self.new("i64", f"atomic.{COUNTS[which]} {place}, {self.use('i64')}", False)
+
+    def variables(self):
+        """What the header says of them: the counters begin with a few bytes."""
+        table = bytes(self.random.getrandbits(8) for _ in range(TABLE_BYTES)).hex()
+        few = bytes(self.random.getrandbits(8) for _ in range(self.random.randrange(1, 60))).hex()
+        align = self.random.choice((8, 16, 128))
+        return (
+            f"\n  variable @table ptr.const {TABLE_BYTES} align 8 = {table}"
+            f"\n  variable @counters ptr.global {8 * len(COUNTS)} align {align} = {few}"
+        )
+
     def make_private(self):
         self.arrays = {}
         for kind in ("i32", "i64", "f64"):
@@ -240,6 +321,8 @@ class _Writer:
         value = self.use(kind)
         offset = self.const("i64", slot * SLOT_BYTES)
         pointer = self.new("ptr.global", f"ptradd {self.base}, {offset}", False)
+        if pick.random() < 0.2:
+            pointer = self.new("ptr.generic", f"cvta {pointer}", False)
         self.put(f"store {pointer}, {value}")
         if pick.random() < 0.4:
             self.new(kind, f"load {pointer}")
@@ -448,7 +531,9 @@ class _Writer:
             pointer = self.new("ptr.global", f"ptradd {self.base}, {offset}", False)
             self.put(f"store {pointer}, {self.result(kind)}")
         self.put("return")
-        head = "kernel @random(%0: ptr.global, %1: ptr.global, %2: i32, %3: f32) {"
+        head = "kernel @random(%0: ptr.global, %1: ptr.global, %2: i32, %3: f32, "
+        head += f"%4: ptr.const struct {STRUCT_BYTES} align {self.random.choice((8, 16, 64))})"
+        head += self.variables() + " {"
         text = "\n".join([head, *self.lines, "}"]) + "\n"
         text = text.replace("STRETCH", str(SLOT_BYTES * len(self.slots)))
         return Program(text, self.slots)
@@ -469,19 +554,21 @@ class _Caller(_Writer):
 
     def kernel(self):
         texts = [self.function(k) for k in range(len(self.signatures))]
-        self.lines, self.next_value, self.next_label, self.here = [], 4, 0, None
+        self.lines, self.next_value, self.next_label, self.here = [], len(PARAMS), 0, None
         self.scope = [("%2", "i32"), ("%3", "f32")]
         program = super().kernel()
         return Program(program.text + "".join(texts), program.slots)
 
     def function(self, number):
         given, self.here = self.signatures[number]
-        params = ["ptr.global", "ptr.global", "i32", "f32", *given]
+        params = [*PARAMS, "ptr.generic", *given]
         self.lines, self.next_value, self.next_label = [], len(params), 0
-        self.scope = [(f"%{i}", kind) for i, kind in enumerate(params) if i > 1]
+        self.scope = [(f"%{i}", kind) for i, kind in enumerate(params) if i in (2, 3) or i > 5]
         self.base = "%0"
         self.put_guard()
         self.make_private()
+        self.new("i64", "load %5")  # a cell of an array of the caller's
+        self.put(f"store %5, {self.use('i64')}")
         for _ in range(self.random.randrange(1, 4)):
             self.body(1, self.random.randrange(1, self.size // 4 + 3))
             if self.random.random() < 0.6:
@@ -525,7 +612,8 @@ class _Caller(_Writer):
             left = self.const("i32", self.random.randrange(4))
         else:
             left = self.new("i32", f"and {self.use('i32')}, {self.const('i32', 3)}", False)
-        args = [self.base, "%1", left, self.use("f32"), *(self.use(t) for t in given)]
+        args = [self.base, "%1", left, self.use("f32"), self.given]
+        args += [self.generic(self.arrays["i64"], "ptr.local", 24), *(self.use(t) for t in given)]
         names = [f"%{self.next_value + i}" for i in range(len(types))]
         self.next_value += len(names)
         self.put(f"{self.head(names, types)}call {number} {', '.join(args)}")
@@ -556,8 +644,11 @@ class _Waiter(_Writer):
         tid = self.flat("tid", "ntid")
         self.threads = self.box()
         self.eight = self.const("i64", 8)
-        self.cells = self.new("ptr.shared", "alloc 1024", False)
+        dynamic = self.random.random() < 0.4
+        size = "alloc.dynamic" if dynamic else f"alloc {SHARED_BYTES}"
+        self.cells = self.new("ptr.shared", size, False)
         self.counters = self.new("ptr.shared", f"alloc {8 * self.COUNTERS}", False)
+        self.arrays = {"i64": self.new("ptr.local", "alloc 32", False)}
         self.tid = tid
         self.mine = self.cell(tid)
         self.full = self.const("i32", 0xFFFFFFFF)
@@ -590,7 +681,18 @@ class _Waiter(_Writer):
         """The address of a cell; index: an i32 in range."""
         wide = self.new("i64", f"zext {index}", False)
         offset = self.new("i64", f"mul {wide}, {self.eight}", False)
-        return self.new("ptr.shared", f"ptradd {base or self.cells}, {offset}", False)
+        place = self.new("ptr.shared", f"ptradd {base or self.cells}, {offset}", False)
+        if self.random.random() < 0.7:
+            return place
+        return self.lost(self.new("ptr.generic", f"cvta {place}", False))
+
+    def lost(self, place):
+        """The same generic pointer, of which it is seen or not where it points."""
+        if self.random.random() < 0.5:
+            return place
+        other = self.new("ptr.generic", f"cvta {self.arrays['i64']}", False)
+        never = self.new("i1", f"lt.u {self.threads}, {self.tid}", False)
+        return self.new("ptr.generic", f"select {never}, {other}, {place}", False)
 
     def other_thread(self):
         """The number of some thread of the block, in terms of the caller's."""

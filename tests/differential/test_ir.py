@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from ir_eval import box, run
-from ir_gen import INPUT_BYTES, generate, generate_waiting
+from ir_gen import INPUT_BYTES, SHARED_BYTES, STRUCT_BYTES, generate, generate_waiting
 from simt import _core
 
 GRID, BLOCK = 2, 5
@@ -33,12 +33,13 @@ def threads_of(grid, block):
 
 
 def inputs(seed, program, threads):
-    """Output bytes, input bytes and scalars of a launch."""
+    """Output bytes, input bytes, scalars and struct of a launch."""
     rng = np.random.default_rng(seed)
     data = rng.integers(0, 256, INPUT_BYTES, np.uint8)
     data[: INPUT_BYTES // 2].view(np.float64)[:] = rng.standard_normal(INPUT_BYTES // 16)
     out = np.zeros(threads * program.bytes_per_thread, np.uint8)
-    return [out, data, int(rng.integers(-100, 100)), float(np.float32(rng.standard_normal()))]
+    scalars = [int(rng.integers(-100, 100)), float(np.float32(rng.standard_normal()))]
+    return [out, data, *scalars, data[-STRUCT_BYTES - seed % 8 :][:STRUCT_BYTES].copy()]
 
 
 def differences(program, got, want):
@@ -57,18 +58,30 @@ def differences(program, got, want):
     return found
 
 
+def check_road(program, seed, grid, block, want, counters, **options):
+    """One way to run it: output and counters."""
+    got, module = inputs(seed, program, threads_of(grid, block)), _core.ir_module()
+    _core.ir_run(program.text, grid, block, got, shared=SHARED_BYTES, module=module, **options)
+    assert not differences(program, got[0], want[0]), (seed, grid, block, options)
+    assert _core.ir_variable(module, "counters") == counters, (seed, grid, block, options)
+    assert (got[4] == inputs(seed, program, 1)[4]).all()
+
+
+def expected(program, seed, grid, block):
+    """What the evaluator makes of it: arguments, counters."""
+    want, variables = inputs(seed, program, threads_of(grid, block)), {}
+    run(program.text, grid, block, want, shared=SHARED_BYTES, variables=variables)
+    return want, variables["counters"].tobytes()
+
+
 def check(seed, size=30, grid=GRID, block=BLOCK, apart=False, calls=False):
     """One program on all roads."""
     dims = 1 if isinstance(grid, int) and isinstance(block, int) else 3
     program = generate(seed, size, dims, apart, calls)
-    threads = threads_of(grid, block)
-    want = inputs(seed, program, threads)
-    run(program.text, grid, block, want)
+    want, counters = expected(program, seed, grid, block)
     roads = [{"optimize": False}, {"optimize": True}, {"isa": "generic"}]
     for options in roads + [{"max_budget": 1 + seed % 5}] * calls:
-        got = inputs(seed, program, threads)
-        _core.ir_run(program.text, grid, block, got, **options)
-        assert not differences(program, got[0], want[0]), (seed, grid, block, options)
+        check_road(program, seed, grid, block, want, counters, **options)
 
 
 @given(st.integers(0, 2**32))
@@ -99,15 +112,11 @@ def check_waiting(seed, size=4):
     """Threads that exchange values, in gangs of a block and of one; blocks of all dimensions."""
     boxed = seed % 3 == 0
     block = WAITING[seed // 3 % len(WAITING)] if boxed else (1, 7, 32, 40, 64)[seed % 5]
-    threads = threads_of(2, block)
     for alone in (False, True):
         program = generate_waiting(seed, size, alone, 3 if boxed else 1)
-        want = inputs(seed, program, threads)
-        run(program.text, 2, block, want)
+        want, counters = expected(program, seed, 2, block)
         for options in ({"optimize": False}, {"optimize": True}, {"max_budget": 5}):
-            got = inputs(seed, program, threads)
-            _core.ir_run(program.text, 2, block, got, **options)
-            assert not differences(program, got[0], want[0]), (seed, alone, block, options)
+            check_road(program, seed, 2, block, want, counters, **options)
 
 
 @given(st.integers(0, 2**32))

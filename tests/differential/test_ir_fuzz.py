@@ -12,7 +12,7 @@ SCRAPS = (
     "%0 %1 %9 %99999999999 @0 @1 @9 , : = ( ) { } } else { br continue return block loop if "
     "const add store load volatile.block i1 i8 i64 f16 f64 bf16 ptr.global ptr.shared 0 1 "
     "18446744073709551616 fault fence atomic.cas select bitcast trunc alloc special tid.x "
-    "call exit function -> "
+    "call exit function -> variable cvta alloc.dynamic struct align ptr.generic ptr.const "
     'kernel file "x" @1:2 \n \0 é'
 ).split(" ")
 

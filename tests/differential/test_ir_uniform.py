@@ -7,7 +7,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from ir_eval import BITS, parse, places, run
-from ir_gen import INPUT_BYTES, generate
+from ir_gen import INPUT_BYTES, STRUCT_BYTES, generate
 from simt import _core
 
 KERNEL = """kernel @shapes(%0: ptr.global, %1: i32) {
@@ -103,7 +103,7 @@ def test_random_programs(seed):
     data = np.random.default_rng(seed).integers(0, 256, INPUT_BYTES, np.uint8)
     out = np.zeros(math.prod(block) * program.bytes_per_thread, np.uint8)
     trace = []
-    run(text, 1, block, [out, data, seed % 99 - 50, 0.5], trace)
+    run(text, 1, block, [out, data, seed % 99 - 50, 0.5, data[:STRUCT_BYTES]], trace)
     shapes = _core.ir_uniform(text, block)
     for name, kind in once(parse(text)[1]):
         steps = slopes(shapes[int(re.match(r"%(\d+)", name).group(1))])

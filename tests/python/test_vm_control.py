@@ -263,7 +263,7 @@ def test_local_memory_and_dynamic_shared_memory():
   %1013: i64 = mul %1012, %106
   %1014: ptr.local = ptradd %1000, %1013
   %1015: i32 = load %1014
-  %1016: ptr.shared = alloc 0
+  %1016: ptr.shared = alloc.dynamic
   %1017: i64 = mul %1010, %106
   %1018: ptr.shared = ptradd %1016, %1017
   store %1018, %1015

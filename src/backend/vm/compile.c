@@ -70,6 +70,25 @@ static void keep_calls(vm_code *c, const ir_func *f) {
     c->base.base.calls = calls;
 }
 
+static void keep_structs(vm_code *c, const ir_func *f) {
+    code_struct *structs = ARENA_ARRAY(&c->mem, code_struct, f->body.nparams + 1);
+    for (uint32_t i = 0; i < f->body.nparams; i++) {
+        const ir_value *v = &f->body.params[i];
+        if (v->struct_bytes > 0)
+            structs[c->base.base.nstructs++] =
+                (code_struct){.param = i, .bytes = v->struct_bytes, .align = v->struct_align};
+    }
+    c->base.base.structs = structs;
+}
+
+static void keep_variables(vm_code *c, const ir_func *f) {
+    const char **names = ARENA_ARRAY(&c->mem, const char *, f->nvariables + 1);
+    for (uint32_t i = 0; i < f->nvariables; i++)
+        names[i] = arena_strdup(&c->mem, f->variables[i].name);
+    c->base.base.nvariables = f->nvariables;
+    c->base.base.variables = names;
+}
+
 /* Aligned for vectors. */
 static void keep_constants(vm_code *c) {
     char *to = arena_alloc(&c->mem, c->constant_bytes + 128);
@@ -83,6 +102,8 @@ static void keep_all(vm_code *c, const ir_func *f) {
     c->base.base.name = arena_strdup(&c->mem, f->name != NULL ? f->name : "");
     c->base.base.file = arena_strdup(&c->mem, f->file != NULL ? f->file : "");
     keep_calls(c, f);
+    keep_structs(c, f);
+    keep_variables(c, f);
     keep(c, (void **)&c->insts, c->ninsts * sizeof *c->insts);
     keep(c, (void **)&c->entries, c->nentries * sizeof *c->entries);
     if (!c->is_function) list_params(c);
@@ -138,7 +159,7 @@ static vm_code *new_code(const ir_func *f, const backend_options *o, const vm_pl
     c->base.run = vm_run;
     c->base.runs = vm_runs;
     c->base.base.destroy = destroy_code;
-    c->base.base.nparams = f->body.nparams;
+    c->base.base.nparams = ir_kernel_of(f)->body.nparams; /* arguments of the launch */
     memcpy(c->base.base.block, o->block, sizeof c->base.base.block);
     memcpy(c->box, p->box, sizeof c->box);
     return c;

@@ -376,7 +376,10 @@ void vm_emit_op(vm_emitter *e, const ir_inst *in) {
     case IR_CALL: emit_call(e, in); return;
     case IR_CONST:
     case IR_SPECIAL:
-    case IR_ALLOC: vm_widen(e, &in->results[0]); return;
+    case IR_ALLOC:
+    case IR_ALLOC_DYNAMIC:
+    case IR_VARIABLE: vm_widen(e, &in->results[0]); return;
+    case IR_CVTA:
     case IR_BITCAST:
         if (vm_is_vector(e, &in->results[0])) /* linear bits as floats */
             vm_vector_of(e, in->args[0]);

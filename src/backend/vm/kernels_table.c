@@ -37,7 +37,7 @@ VM_ROW(PHILOX) = {{[VM_I64] = {[VM_VV] = PHILOX_vv, [VM_VS] = PHILOX_vs}}};
 NONE(CONST)
 NONE(SPECIAL)
 NONE(PTRADD)
-NONE(ALLOC)
+NONE(ALLOC) NONE(ALLOC_DYNAMIC) NONE(VARIABLE) NONE(CVTA)
 NONE(LOAD)
 NONE(STORE) NONE(ATOMIC_ADD) NONE(ATOMIC_FADD) NONE(ATOMIC_AND) NONE(ATOMIC_OR) NONE(ATOMIC_XOR)
     NONE(ATOMIC_MIN_S) NONE(ATOMIC_MAX_S) NONE(ATOMIC_MIN_U) NONE(ATOMIC_MAX_U) NONE(ATOMIC_FMIN)
@@ -59,7 +59,7 @@ NONE(VOTE_EQ) NONE(BALLOT) NONE(MATCH_ANY) NONE(MATCH_ALL) NONE(FENCE) NONE(FAUL
     M(ZEXT)      \
     M(SITOFP) M(UITOFP) M(FPTOSI) M(FPTOUI) M(CVT_NUMPY_S) M(CVT_NUMPY_U) M(FPEXT) M(FPTRUNC)
 #define CAST_EXTERN(id) extern const vm_cast_row SIMT_ISA(vm_cast_##id)[VM_TYPES];
-                                                CASTS(CAST_EXTERN) extern const vm_moves
+                                                        CASTS(CAST_EXTERN) extern const vm_moves
     SIMT_ISA(vm_moves);
 
 const vm_kernels SIMT_ISA(vm_kernels) = {

@@ -176,6 +176,13 @@ static void place_special(vm_emitter *e, vm_value *v, uint64_t which) {
         v->entry = vm_new_constant(e, 0);
 }
 
+/* Of memory in the frame: a cell that holds it. */
+static void add_address(vm_emitter *e, vm_value *v, bool local, uint32_t offset) {
+    v->entry = vm_new_cell(e);
+    e->c->addresses[e->c->naddresses++] =
+        (vm_address){.entry = v->entry, .local = local, .offset = offset};
+}
+
 static void place_alloc(vm_emitter *e, vm_value *v, const ir_inst *in) {
     bool local = in->results[0].type == IR_PTR_LOCAL;
     size_t *bytes = local ? &e->c->local_bytes : &e->c->shared_bytes;
@@ -184,11 +191,7 @@ static void place_alloc(vm_emitter *e, vm_value *v, const ir_inst *in) {
                                 e->p->f->name, local ? "local" : "shared");
         return;
     }
-    v->entry = vm_new_cell(e);
-    /* 0 bytes of shared memory: where the launch's dynamic shared memory starts (set at the end) */
-    uint32_t offset = !local && in->imm == 0 ? UINT32_MAX : (uint32_t)*bytes;
-    e->c->addresses[e->c->naddresses++] =
-        (vm_address){.entry = v->entry, .local = local, .offset = offset};
+    add_address(e, v, local, (uint32_t)*bytes);
     *bytes += ((size_t)in->imm + 15) & ~(size_t)15;
 }
 
@@ -213,7 +216,7 @@ static void place_steps(vm_emitter *e, vm_value *v) {
             continue;
         }
         if (in == NULL) continue; /* values passed between regions have fixed steps or none */
-        uint32_t sa = vm_step_entry(e, a, d), sb = vm_step_entry(e, b, d);
+        uint32_t sa = vm_step_entry(e, a, d), sb = b != NULL ? vm_step_entry(e, b, d) : 0;
         bool alone = in->op != IR_MUL && sb == 0;
         if (in->op == IR_ADD || in->op == IR_PTRADD) alone |= sa == 0;
         v->step[d] = alone ? (sb == 0 ? sa : sb) : sa == 0 && sb == 0 ? 0 : vm_new_cell(e);
@@ -222,6 +225,7 @@ static void place_steps(vm_emitter *e, vm_value *v) {
 
 void vm_place_scalars(vm_emitter *e) {
     const ir_region *body = &e->p->f->body;
+    const ir_func *kernel = ir_kernel_of(e->p->f);
     e->c->addresses = ARENA_ARRAY(e->p->mem, vm_address, e->p->nnodes + 1);
     for (uint32_t i = 0; i < e->p->nvalues; i++) {
         vm_value *v = &e->p->values[i];
@@ -237,7 +241,11 @@ void vm_place_scalars(vm_emitter *e) {
             place_special(e, v, in->imm);
         else if (in != NULL && in->op == IR_ALLOC)
             place_alloc(e, v, in);
-        else if (in != NULL && in->op == IR_BITCAST)
+        else if (in != NULL && in->op == IR_ALLOC_DYNAMIC)
+            add_address(e, v, false, VM_DYNAMIC);
+        else if (in != NULL && in->op == IR_VARIABLE)
+            v->entry = new_entry(e, VM_AT_PARAM, kernel->body.nparams + in->imm);
+        else if (vm_is_bitcast(in))
             continue; /* its operand's entry */
         else if (v->stride != VM_VARYING)
             v->entry = vm_new_cell(e);
@@ -327,8 +335,7 @@ static void assign_slots(vm_emitter *e) {
     for (uint32_t i = 0; i < p->nvalues; i++) {
         vm_value *v = &p->values[i];
         const ir_inst *in = v->value != NULL ? v->value->inst : NULL;
-        if (v->value == NULL || (in != NULL && in->op == IR_BITCAST && v->stride == VM_VARYING))
-            continue;
+        if (v->value == NULL || (vm_is_bitcast(in) && v->stride == VM_VARYING)) continue;
         if (v->stride == VM_VARYING && v->same == NULL && !(in != NULL && in->op == IR_SPECIAL))
             want_slot(e, w, &n, v, &v->entry);
         else if (v->stride != VM_VARYING && v->needs_vector && !fixed_vector(v))
@@ -351,8 +358,7 @@ static void assign_slots(vm_emitter *e) {
 static void assign_bitcasts(vm_emitter *e) {
     for (uint32_t i = 0; i < e->p->nvalues; i++) {
         vm_value *v = &e->p->values[i];
-        if (v->value == NULL || v->value->inst == NULL || v->value->inst->op != IR_BITCAST)
-            continue;
+        if (v->value == NULL || !vm_is_bitcast(v->value->inst)) continue;
         const vm_value *root = vm_bitcast_root(e->p, v->value);
         v->entry =
             v->stride == VM_VARYING && root->stride != VM_VARYING ? root->vector : root->entry;

@@ -96,7 +96,7 @@ static bool is_contiguous(const vm_plan *p, const ir_inst *in) {
 static bool is_elementwise(const ir_inst *in) {
     const ir_op_info *info = &ir_op_table[in->op];
     return info->pure && in->nresults == 1 && in->nargs > 0 && in->op != IR_PTRADD &&
-           in->op != IR_BITCAST;
+           !vm_is_bitcast(in);
 }
 
 /* How many instructions before each number write, or begin or end a region. */
@@ -172,7 +172,7 @@ static void find_uses(vm_plan *p) {
     }
     for (uint32_t i = p->nnodes; i-- > 0;) { /* a bitcast shares its operand's storage */
         const ir_inst *in = p->nodes[i].inst;
-        if (in->op != IR_BITCAST) continue;
+        if (!vm_is_bitcast(in)) continue;
         vm_value *from = vm_value_of(p, in->args[0]), *to = vm_value_of(p, &in->results[0]);
         if (to->last > from->last) from->last = to->last;
     }
@@ -205,7 +205,7 @@ static void find_reads(vm_plan *p) {
         for (unsigned k = 0; k < in->nargs; k++) {
             vm_value *v = vm_value_of(p, in->args[k]);
             v->read = p->nodes[i].at;
-            v->pinned |= in->op == IR_BITCAST || (aimed && in->args[k]->region == in->parent);
+            v->pinned |= vm_is_bitcast(in) || (aimed && in->args[k]->region == in->parent);
         }
     }
 }

@@ -26,7 +26,12 @@ static void print_entry(const vm_code *c, uint32_t index, strbuf *out) {
         break;
     case VM_AT_CELL: strbuf_printf(out, "cell+%u", e->offset); break;
     case VM_AT_SLOT: strbuf_printf(out, "slot+%u", e->offset); break;
-    case VM_AT_PARAM: strbuf_printf(out, "param %u", e->offset); break;
+    case VM_AT_PARAM:
+        if (e->offset < c->base.base.nparams)
+            strbuf_printf(out, "param %u", e->offset);
+        else
+            strbuf_printf(out, "variable %u", e->offset - c->base.base.nparams);
+        break;
     case VM_AT_SPECIAL: strbuf_printf(out, "%s", ir_special_names[e->offset]); break;
     case VM_AT_TID: strbuf_printf(out, "%s", ir_special_names[IR_TID_X + e->offset]); break;
     }

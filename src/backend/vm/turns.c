@@ -21,6 +21,7 @@ static void *place_of(const vm_code *c, vm_frame *f, vm_gang *of, vm_gang *g, ch
         return e->offset <= IR_CTAID_Z ? &f->ctaid[e->offset - IR_CTAID_X]
                                        : &f->nctaid[e->offset - IR_NCTAID_X];
     case VM_AT_TID: return &of->tid[e->offset];
+    case VM_AT_PARAM: return (void *)&f->launch->args[e->offset];
     default: return NULL;
     }
 }
@@ -50,7 +51,7 @@ void vm_set_up(const vm_code *c, vm_frame *f, vm_gang *of, vm_gang *g, char *sha
     for (uint32_t k = 0; k < c->naddresses; k++) {
         const vm_address *a = &c->addresses[k];
         uint32_t offset =
-            a->offset == UINT32_MAX ? (uint32_t)vm_align64(c->shared_bytes) : a->offset;
+            a->offset == VM_DYNAMIC ? (uint32_t)vm_align64(c->shared_bytes) : a->offset;
         *(char **)g->entry[a->entry] = (a->local ? local : shared) + offset;
     }
 }
@@ -67,6 +68,7 @@ static void set_up_gang(const vm_code *c, vm_frame *f, uint32_t i) {
 enum { STREAM_LANES = 6 << 20 }; /* 24 MB of f32 written by the launch */
 
 static void start_block(const vm_code *c, vm_frame *f, const code_launch *launch, uint64_t block) {
+    f->launch = launch;
     if (__builtin_expect(f->serial != c->serial || f->self != f, 0)) {
         for (uint32_t i = 0; i < c->gangs; i++) set_up_gang(c, f, i);
         f->serial = c->serial;
@@ -75,7 +77,6 @@ static void start_block(const vm_code *c, vm_frame *f, const code_launch *launch
     }
     bool new_args = f->args != launch->args;
     f->args = launch->args;
-    f->launch = launch;
     f->block = block;
     f->at = 0;
     f->met = false;

@@ -119,13 +119,15 @@ typedef enum vm_place {
 } vm_place;
 typedef struct vm_entry {
     uint8_t place;
-    uint32_t offset; /* bytes in the constants, cells, slots; index of the parameter or special */
+    uint32_t
+        offset; /* bytes in the constants, cells, slots; number of the launch's argument or special */
 } vm_entry;
 typedef struct vm_address { /* cells that hold addresses inside the frame */
     uint32_t entry;
     bool local;
-    uint32_t offset;
+    uint32_t offset; /* VM_DYNAMIC: behind all shared memory of the kernel and its functions */
 } vm_address;
+enum { VM_DYNAMIC = UINT32_MAX };
 
 typedef struct vm_code vm_code;
 struct vm_code {
@@ -318,9 +320,12 @@ static inline const facts_construct *vm_construct_of(const vm_plan *p, const ir_
 static inline bool vm_splits(const vm_plan *p, const ir_inst *i) {
     return p->lanes > 1 && facts_parting_of(&p->facts, i).splits;
 }
-/* A bitcast shares its operand's storage. */
+/* A bitcast shares its operand's storage; so does a cast between spaces, all of whose addresses are the host's. */
+static inline bool vm_is_bitcast(const ir_inst *in) {
+    return in != NULL && (in->op == IR_BITCAST || in->op == IR_CVTA);
+}
 static inline vm_value *vm_bitcast_root(const vm_plan *p, const ir_value *v) {
-    while (v->inst != NULL && v->inst->op == IR_BITCAST) v = v->inst->args[0];
+    while (vm_is_bitcast(v->inst)) v = v->inst->args[0];
     return vm_value_of(p, v);
 }
 static inline bool vm_is_scalar(const vm_plan *p, const ir_value *v) {

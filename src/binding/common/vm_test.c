@@ -1,10 +1,13 @@
 /* _core.ir_run: compiles printed IR for the vm and launches it; the tests' way to the lower layers.
  *
  * ir_run(text, grid, block, args, shared=0, optimize=True, contract=False, isa=None, threads=None,
- *        max_budget=None, repeat=0) -> None, or with repeat the best of that many launches in ns.
- * args: int or float for scalar parameters, a writable buffer for pointers. A fault of the kernel is
- * raised as IndexError(number, line, block, thread, values). max_budget: run on this thread without
- * the device, giving the code at most that many loop rounds at a time.
+ *        max_budget=None, repeat=0, module=None) -> None, or with repeat the best of that many launches in ns.
+ * args: int or float for scalar parameters, a writable buffer for pointers and structs. A fault of the kernel
+ * is raised as IndexError(number, line, block, thread, values). max_budget: run on this thread without
+ * the device, giving the code at most that many loop rounds at a time. module: has the variables, as long as
+ * it lives; without one they are new at each run.
+ * ir_module() -> a module; ir_variable(module, name, bytes=None) -> the bytes of a variable, or None where there
+ * is none; bytes are written to it.
  */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -12,6 +15,7 @@
 #include "base/heap.h"
 #include "binding/common/binding.h"
 #include "opt/opt.h"
+#include "runtime/module.h"
 #include "runtime/target.h"
 
 #include <stdlib.h>
@@ -71,7 +75,7 @@ static bool read_scalar(PyObject *o, ir_type type, uint64_t *slot) {
 
 static bool read_arguments(const ir_func *f, PyObject *args, arguments *a) {
     Py_ssize_t n = PySequence_Size(args);
-    if (n != (Py_ssize_t)f->body.nparams || n > MOST_ARGS) {
+    if (n != (Py_ssize_t)f->body.nparams || n + f->nvariables > MOST_ARGS) {
         if (PyErr_Occurred() == NULL)
             PyErr_Format(PyExc_TypeError, "the kernel has %u parameters", f->body.nparams);
         return false;
@@ -85,6 +89,10 @@ static bool read_arguments(const ir_func *f, PyObject *args, arguments *a) {
             ok = PyObject_GetBuffer(o, b, PyBUF_SIMPLE | PyBUF_WRITABLE) == 0;
             if (ok) a->nbuffers++;
             if (ok) a->slots[i] = (uint64_t)(uintptr_t)b->buf;
+            if (ok && b->len < f->body.params[i].struct_bytes) {
+                PyErr_SetString(PyExc_ValueError, "fewer bytes than the struct has");
+                ok = false;
+            }
         } else {
             ok = read_scalar(o, f->body.params[i].type, &a->slots[i]);
         }
@@ -152,6 +160,18 @@ typedef struct run_options {
     long long budget, repeat;
 } run_options;
 
+/* As a device runs it, but by turns and on this thread. */
+static simt_status run_by_turns(const code *c, const code_launch *given, int64_t most,
+                                code_fault *fault) {
+    code_launch launch = *given;
+    uint64_t *args = code_copy_structs(c, given->args);
+    if (args == NULL) return status_fail(SIMT_ERR_MEMORY, "structs");
+    launch.args = args;
+    simt_status status = run_in_steps((const code_blocks *)c, &launch, most, fault);
+    heap_free(args);
+    return status;
+}
+
 static PyObject *launch_code(const code *c, device *d, const uint64_t *slots,
                              const run_options *o) {
     code_launch launch = {.args = slots, .shared_bytes = o->shared};
@@ -164,9 +184,8 @@ static PyObject *launch_code(const code *c, device *d, const uint64_t *slots,
         uint64_t start = now_ns();
         int inner = o->repeat > 1000 ? 100 : 1;
         for (int k = 0; k < inner && status == SIMT_OK; k++)
-            status = o->budget > 0
-                         ? run_in_steps((const code_blocks *)c, &launch, o->budget, &fault)
-                         : d->launch(d, c, &launch, &fault);
+            status = o->budget > 0 ? run_by_turns(c, &launch, o->budget, &fault)
+                                   : d->launch(d, c, &launch, &fault);
         uint64_t ns = (now_ns() - start) / (uint64_t)inner;
         best = ns < best ? ns : best;
     }
@@ -184,17 +203,63 @@ static simt_status prepare(ir_func *f, bool optimize, bool contract) {
     return SIMT_OK;
 }
 
+/* ---- modules ---- */
+
+static const char module_name[] = "simt.ir_module";
+
+static void end_module(PyObject *capsule) {
+    runtime_module_free(PyCapsule_GetPointer(capsule, module_name));
+}
+
+static PyObject *new_module(PyObject *self, PyObject *none) {
+    target *t = find_target(0);
+    runtime_module *m = NULL;
+    if (t == NULL) return NULL;
+    if (runtime_module_new(t->device, &m) != SIMT_OK) return binding_raise();
+    PyObject *capsule = PyCapsule_New(m, module_name, end_module);
+    if (capsule == NULL) runtime_module_free(m);
+    return capsule;
+}
+
+static PyObject *module_variable(PyObject *self, PyObject *args) {
+    PyObject *capsule;
+    const char *name, *bytes = NULL;
+    Py_ssize_t n = 0;
+    size_t have = 0;
+    if (!PyArg_ParseTuple(args, "Os|y#", &capsule, &name, &bytes, &n)) return NULL;
+    runtime_module *m = PyCapsule_GetPointer(capsule, module_name);
+    char *at = m != NULL ? (char *)(uintptr_t)runtime_module_find(m, name, &have) : NULL;
+    if (PyErr_Occurred() != NULL) return NULL;
+    if (at == NULL) Py_RETURN_NONE;
+    if (bytes != NULL) memcpy(at, bytes, (size_t)n < have ? (size_t)n : have);
+    return PyBytes_FromStringAndSize(at, (Py_ssize_t)have);
+}
+
+/* Fills the slots behind the arguments; *own: a module for this run only. */
+static bool bind_variables(const ir_func *f, const code *c, PyObject *module, arguments *a,
+                           PyObject **own) {
+    if (c->nvariables == 0) return true;
+    if (module == Py_None) module = *own = new_module(NULL, NULL);
+    runtime_module *m = module != NULL ? PyCapsule_GetPointer(module, module_name) : NULL;
+    if (m == NULL) return false;
+    simt_status status = runtime_module_add(m, f);
+    if (status == SIMT_OK) status = runtime_module_bind(m, c, a->slots + c->nparams);
+    return binding_ok(status);
+}
+
 static PyObject *ir_run(PyObject *self, PyObject *positional, PyObject *named) {
-    static char *names[] = {"text",     "grid", "block",   "args",       "shared", "optimize",
-                            "contract", "isa",  "threads", "max_budget", "repeat", NULL};
+    static char *names[] = {"text",     "grid",     "block", "args",    "shared",
+                            "optimize", "contract", "isa",   "threads", "max_budget",
+                            "repeat",   "module",   NULL};
     const char *text, *isa = NULL;
-    PyObject *grid, *block, *args, *budget = Py_None, *threads = Py_None;
+    PyObject *grid, *block, *args, *budget = Py_None, *threads = Py_None, *module = Py_None,
+                                   *own = NULL;
     int optimize = 1, contract = 0;
     Py_ssize_t shared = 0;
     run_options o = {0};
-    if (!PyArg_ParseTupleAndKeywords(positional, named, "sOOO|nppzOOL", names, &text, &grid, &block,
-                                     &args, &shared, &optimize, &contract, &isa, &threads, &budget,
-                                     &o.repeat))
+    if (!PyArg_ParseTupleAndKeywords(positional, named, "sOOO|nppzOOLO", names, &text, &grid,
+                                     &block, &args, &shared, &optimize, &contract, &isa, &threads,
+                                     &budget, &o.repeat, &module))
         return NULL;
     if (!read_dims(grid, o.grid) || !read_dims(block, o.block)) return NULL;
     o.shared = (size_t)shared;
@@ -213,9 +278,10 @@ static PyObject *ir_run(PyObject *self, PyObject *positional, PyObject *named) {
     if (status == SIMT_OK) status = target_compile(t, f, &b, &c, &by);
     if (status != SIMT_OK)
         binding_raise();
-    else if (read_arguments(f, args, &a))
+    else if (read_arguments(f, args, &a) && bind_variables(f, c, module, &a, &own))
         result = launch_code(c, t->device, a.slots, &o);
     release_arguments(&a);
+    Py_XDECREF(own);
     if (c != NULL) c->destroy(c);
     if (f != NULL) ir_func_free(f);
     (void)self;
@@ -343,6 +409,8 @@ static PyObject *ir_backend(PyObject *self, PyObject *args) {
 static PyMethodDef methods[] = {
     {"ir_run", (PyCFunction)(void (*)(void))ir_run, METH_VARARGS | METH_KEYWORDS,
      "Compiles and launches printed IR (for tests)."},
+    {"ir_module", new_module, METH_NOARGS, "A module of variables (for tests)."},
+    {"ir_variable", module_variable, METH_VARARGS, "Bytes of a variable (for tests)."},
     {"ir_backend", ir_backend, METH_VARARGS, "The back end that compiles (for tests)."},
     {"ir_listing", ir_listing, METH_VARARGS, "The vm's code of printed IR (for tests)."},
     {"memory_probe", memory_probe, METH_O,

@@ -29,7 +29,16 @@ static size_t device_cached(device *d) { return memory_cached(((cpu_device *)d)-
 
 static simt_status device_launch(device *d, const code *c, const code_launch *launch,
                                  code_fault *fault) {
-    return cpu_launch(((cpu_device *)d)->pool, (const code_blocks *)c, launch, fault);
+    pool *p = ((cpu_device *)d)->pool;
+    if (c->nstructs == 0) return cpu_launch(p, (const code_blocks *)c, launch, fault);
+    uint64_t *args = code_copy_structs(c, launch->args);
+    if (args == NULL)
+        return status_fail(SIMT_ERR_MEMORY, "kernel %s: no memory for its parameters", c->name);
+    code_launch own = *launch;
+    own.args = args;
+    simt_status status = cpu_launch(p, (const code_blocks *)c, &own, fault);
+    heap_free(args);
+    return status;
 }
 
 static bool device_accepts(const device *d, const code *c) { return c->kind == CODE_BLOCKS; }

@@ -187,7 +187,7 @@ bool py_array_alloc(py_ctx *c, const py_node *at, const py_val *shape, const py_
         c->want_dynamic = true;
         ir_value *n = py_emit_binary(c, IR_DIV_U, c->dynamic_bytes, py_emit_int(c, IR_I64, item));
         ir_value *stride = py_emit_int(c, IR_I64, item);
-        ir_value *ptr = c->emit ? ir_alloc(&c->b, space, 0) : NULL;
+        ir_value *ptr = c->emit ? ir_alloc_dynamic(&c->b) : NULL;
         py_origin *o = PY_NEW(c, py_origin, 1);
         *o = (py_origin){.name = "dynamic shared array", .parameter = -1};
         *out = py_array_val(c, t, ptr, &n, &stride, o);
