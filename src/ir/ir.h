@@ -200,6 +200,10 @@ struct ir_region {
     ir_inst *first, *last;
     ir_inst *owner; /* NULL for the function's body */
 };
+/* Whether it has its terminator: nothing may follow. */
+static inline bool ir_region_is_ended(const ir_region *region) {
+    return region->last != NULL && ir_op_is_terminator(region->last->op);
+}
 
 /* A variable that lives as long as the program that has it (CUDA's __device__ and __constant__): launches see
  * what launches before them left. Units of one program that declare one name mean one variable. */

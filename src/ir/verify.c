@@ -285,7 +285,7 @@ static simt_status check_inst(verifying *v, ir_inst *inst, int depth) {
 static simt_status check_region(verifying *v, ir_region *region, int depth) {
     if (depth > IR_MOST_DEPTH)
         return status_fail(SIMT_ERR_IR_INVALID, "kernel '%s': nested too deeply", v->f->name);
-    if (!region->last || !ir_op_is_terminator(region->last->op))
+    if (!ir_region_is_ended(region))
         return status_fail(SIMT_ERR_IR_INVALID,
                            "kernel '%s': a region does not end in br, continue or return",
                            v->f->name);

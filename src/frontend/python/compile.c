@@ -211,8 +211,7 @@ bool py_walk_function(py_ctx *c, const py_val *args) {
     f->cursor = 0;
     c->dead = false;
     f->ret = py_merge_new(c, tree, &f->result, false);
-    ir_region *after = c->b.at;
-    if (f != c->root) py_merge_block(c, f->ret);
+    if (f != c->root) py_begin_block(c, f->ret);
     py_val v = py_val_none();
     bool ok = tree->kind == PY_LAMBDA ? py_expr(c, tree->b, &v) : py_body(c, &tree->list);
     if (!ok && !py_way_ends(c)) return false;
@@ -225,7 +224,7 @@ bool py_walk_function(py_ctx *c, const py_val *args) {
     if (falls_off && f->ret->vals[0].type->kind == TY_OPTIONAL)
         return py_fail(c, tree, "%s ends without a return that other ways have: write return None",
                        f->fn->name);
-    py_go_on(c, f->ret, after);
+    py_go_on(c, f->ret);
     return true;
 }
 
@@ -405,6 +404,7 @@ static bool compile(py_ctx *c, const py_function *fn, const uint8_t *signature, 
     if (!type_frame(c, args, NULL)) return false;
     c->f = c->kernel->func = ir_func_new(fn->name, fn->file);
     c->b = ir_builder_at_end(c->f, &c->f->body);
+    c->carried = vars_new(&c->b, c->mem);
     add_hidden_parameters(c);
     add_parameters(c);
     c->emit = true;
@@ -414,7 +414,7 @@ static bool compile(py_ctx *c, const py_function *fn, const uint8_t *signature, 
     if (!py_walk_function(c, args)) return false;
     if (f->result.val.type->kind != TY_NONE)
         return py_fail(c, fn->tree, "a kernel cannot return a value: write results into an array");
-    if (!py_region_ended(c)) ir_return(&c->b);
+    if (!ir_region_is_ended(c->b.at)) ir_return(&c->b);
     return py_lower_beside(c) && !c->lost;
 }
 

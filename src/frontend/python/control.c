@@ -36,23 +36,6 @@ struct loop_work {
     ir_value *first, *step, *stop;
 };
 
-/* Opens the loop in the IR, at its head. */
-static bool open_loop(py_ctx *c, loop_work *w) {
-    py_merge *head = w->loop.next;
-    uint32_t ninit, nresults, extra = w->first != NULL;
-    py_add_way(c, head);
-    if (!c->emit) return true;
-    ir_value **init = py_merge_values(c, head, extra, &ninit);
-    if (init == NULL) return false;
-    if (extra) init[0] = w->first;
-    ir_type *types = py_merge_slots(c, w->done, &nresults);
-    head->label = w->done->label = ir_loop(&c->b, init, ninit, types, nresults);
-    c->b.at = head->label->regions[0];
-    head->counter = extra ? &c->b.at->params[0] : NULL;
-    head->step = w->step;
-    return true;
-}
-
 /* Lowering walks the round once; typing as long as the head's types grow. */
 static bool walk_rounds(py_ctx *c, loop_work *w) {
     py_merge *head = w->loop.next;
@@ -74,24 +57,22 @@ static bool do_loop(py_ctx *c, loop_work *w) {
     const py_list *otherwise = &w->node->list2;
     py_merge *exit = py_merge_new(c, w->node, NULL, true),
              *head = py_merge_new(c, w->node, NULL, true);
-    ir_region *after = c->b.at;
     w->done = exit;
     if (otherwise->count > 0) {
         w->done = py_merge_new(c, w->node, NULL, true);
-        py_merge_block(c, exit);
+        py_begin_block(c, exit);
     }
-    ir_region *inside = c->b.at;
     w->loop = (py_loop){.outer = c->frame->loop, .exit = exit, .next = head};
     head->is_head = true;
     c->frame->loop = &w->loop;
-    if (!open_loop(c, w) || !walk_rounds(c, w)) return false;
+    if (!py_begin_loop(c, head, w->done, w->first, w->step) || !walk_rounds(c, w)) return false;
     c->frame->loop = w->loop.outer;
     py_take_from_head(exit, head);
     py_take_from_head(w->done, head);
-    py_go_on(c, w->done, inside);
+    py_go_on(c, w->done);
     if (w->done == exit) return true;
     if (!py_body(c, otherwise) || !py_arrive(c, exit)) return false;
-    py_go_on(c, exit, after);
+    py_go_on(c, exit);
     return true;
 }
 
@@ -124,23 +105,21 @@ static bool do_while(py_ctx *c, const py_node *n) {
 
 /* One body per item; continue leaves the item's block. */
 static bool for_tuple(py_ctx *c, const py_node *n, const py_val *it, int64_t count) {
-    ir_region *after = c->b.at;
     py_loop loop = {.outer = c->frame->loop, .exit = py_merge_new(c, n, NULL, true)};
-    py_merge_block(c, loop.exit);
-    ir_region *inside = c->b.at;
+    py_begin_block(c, loop.exit);
     c->frame->loop = &loop;
     for (int64_t i = 0; i < count && !c->dead; i++) {
         py_val item;
         loop.next = py_merge_new(c, n, NULL, true);
-        py_merge_block(c, loop.next);
+        py_begin_block(c, loop.next);
         if (!py_iter_item(c, n->b, it, py_emit_int(c, IR_I64, i), i, &item)) return false;
         if (!py_assign(c, n->a, &item) || !py_body(c, &n->list)) return false;
         if (!py_arrive(c, loop.next)) return false;
-        py_go_on(c, loop.next, inside);
+        py_go_on(c, loop.next);
     }
     c->frame->loop = loop.outer;
     if (!py_body(c, &n->list2) || !py_arrive(c, loop.exit)) return false;
-    py_go_on(c, loop.exit, after);
+    py_go_on(c, loop.exit);
     return true;
 }
 

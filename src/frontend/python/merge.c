@@ -3,7 +3,8 @@
  * A variable has the type of the value it was given last, as in Numba, and assignments never convert: that
  * happens here, where several values become one. Every way that comes adds its values' types and what is
  * known of them (py_arrive); then the walk goes on with what they have in common (py_go_on). Types that have
- * nothing in common make TY_MIXED, an error only where such a variable is used.
+ * nothing in common make TY_MIXED, an error only where such a variable is used. How the values get there is
+ * kernel/vars.h's: a merge's variables, slot by slot, have numbers there.
  *
  * Typing finds the merges of a frame in the order of its walk; lowering comes by in the same order and
  * takes types and constants from them, since a label's types are needed before the ways that end there.
@@ -111,28 +112,28 @@ py_merge *py_merge_new(py_ctx *c, const py_node *at, py_var *var, bool assigns) 
     for (uint32_t i = 0; i < m->nvars && (!c->emit || c->lost); i++)
         m->vals[i] = (py_val){.type = &py_type_unknown};
     m->reached = m->is_head = false;
-    m->label = NULL;
+    m->counts = 0;
     m->counter = NULL;
     return m;
 }
 
-ir_type *py_merge_slots(py_ctx *c, const py_merge *m, uint32_t *n) {
-    uint32_t k = 0;
-    *n = 0;
-    for (uint32_t i = 0; i < m->nvars; i++) *n += py_type_slots(m->vals[i].type);
-    ir_type *out = PY_NEW(c, ir_type, *n + 1);
+/* What m carries gets numbers, of the types that typing has found; counts: a counter goes before it. */
+static void carry(py_ctx *c, py_merge *m, bool counts) {
+    uint32_t n = counts ? 1 : 0;
+    m->counts = n;
+    for (uint32_t i = 0; i < m->nvars; i++) n += py_type_slots(m->vals[i].type);
+    uint32_t *numbers = PY_NEW(c, uint32_t, n + 1), k = 0;
+    if (counts) numbers[k++] = vars_add(&c->carried, IR_I64);
     for (uint32_t i = 0; i < m->nvars; i++)
         for (uint32_t s = 0; s < py_type_slots(m->vals[i].type); s++)
-            out[k++] = py_type_slot(m->vals[i].type, s);
-    return out;
+            numbers[k++] = vars_add(&c->carried, py_type_slot(m->vals[i].type, s));
+    m->label = vars_carry(numbers, n);
 }
 
-void py_merge_block(py_ctx *c, py_merge *m) {
+void py_begin_block(py_ctx *c, py_merge *m) {
     if (!c->emit) return;
-    uint32_t n;
-    ir_type *types = py_merge_slots(c, m, &n);
-    m->label = ir_block(&c->b, types, n);
-    c->b.at = m->label->regions[0];
+    carry(c, m, false);
+    vars_begin_block(&c->carried, &m->label);
 }
 
 static const py_type *unite(py_ctx *c, const py_val *a, const py_val *b) {
@@ -186,34 +187,30 @@ void py_add_way(py_ctx *c, py_merge *m) {
     m->reached = true;
 }
 
-ir_value **py_merge_values(py_ctx *c, const py_merge *m, uint32_t extra, uint32_t *count) {
-    uint32_t k = extra;
-    ir_type *types = py_merge_slots(c, m, count);
-    *count += extra;
-    ir_value **out = PY_NEW(c, ir_value *, *count + 1);
+/* What the variables are on this way is what m carries, in its types. */
+static bool hand_on(py_ctx *c, const py_merge *m) {
+    const uint32_t *number = m->label.carried + m->counts;
     for (uint32_t i = 0; i < m->nvars; i++) {
         const py_type *t = m->vals[i].type;
         uint32_t slots = py_type_slots(t);
         py_val v = m->vars[i]->val;
         bool assigned = !c->dead && v.type->kind != TY_UNKNOWN;
-        if (slots > 0 && assigned && !py_convert(c, m->at, &v, t, &v)) return NULL;
-        for (uint32_t s = 0; s < slots; s++, k++)
-            out[k] = assigned ? v.v[s] : py_emit_zero(c, types[k - extra]);
+        if (slots > 0 && assigned && !py_convert(c, m->at, &v, t, &v)) return false;
+        for (uint32_t s = 0; s < slots; s++)
+            vars_set(&c->carried, *number++,
+                     assigned ? v.v[s] : py_emit_zero(c, py_type_slot(t, s)));
     }
-    return out;
+    return true;
 }
 
 bool py_arrive(py_ctx *c, py_merge *m) {
     if (!c->dead) py_add_way(c, m);
-    if (c->emit && !py_region_ended(c)) {
-        uint32_t n, extra = m->counter != NULL;
-        ir_value **values = py_merge_values(c, m, extra, &n);
-        if (values == NULL) return false;
-        if (extra) values[0] = py_emit_binary(c, IR_ADD, m->counter, m->step);
-        if (m->is_head)
-            ir_continue(&c->b, m->label, values, n);
-        else
-            ir_br(&c->b, m->label, values, n);
+    if (c->emit && !vars_ended(&c->carried)) {
+        if (!hand_on(c, m)) return false;
+        if (m->counter != NULL)
+            vars_set(&c->carried, m->label.carried[0],
+                     py_emit_binary(c, IR_ADD, m->counter, m->step));
+        vars_arrive(&c->carried, &m->label);
     }
     c->dead = true;
     return true;
@@ -224,22 +221,24 @@ static py_val later_round(const py_val *v) {
     return v->type->kind == TY_STRING ? *v : (py_val){.type = v->type};
 }
 
-static void set_values(py_ctx *c, py_merge *m, ir_value *slots) {
+static void set_values(py_ctx *c, py_merge *m) {
+    uint32_t k = m->counts;
     for (uint32_t i = 0; i < m->nvars; i++) {
         py_val v = m->is_head ? later_round(&m->vals[i]) : m->vals[i];
         uint32_t n = py_type_slots(v.type);
         v.items = NULL;
         v.v = c->emit ? PY_NEW(c, ir_value *, n + 1) : NULL;
-        for (uint32_t s = 0; c->emit && s < n; s++) v.v[s] = slots++;
+        for (uint32_t s = 0; c->emit && s < n; s++)
+            v.v[s] = vars_get(&c->carried, m->label.carried[k++]);
         v.nonneg = v.nonneg || py_scalar_is_unsigned(py_scalar_of(&v));
         m->vars[i]->val = v;
     }
 }
 
-void py_go_on(py_ctx *c, py_merge *m, ir_region *at) {
-    if (c->emit) c->b.at = at;
+void py_go_on(py_ctx *c, py_merge *m) {
+    if (c->emit) vars_end(&c->carried, &m->label);
     c->dead = !m->reached;
-    if (m->reached) set_values(c, m, c->emit ? m->label->results : NULL);
+    if (m->reached) set_values(c, m);
 }
 
 static bool walk_way(py_ctx *c, py_way way, const void *of, int which, py_val *value, bool *ended) {
@@ -251,24 +250,35 @@ bool py_walk_ways(py_ctx *c, py_merge *m, ir_value *cond, py_way way, const void
     py_val *before = PY_NEW(c, py_val, m->nvars + 1), *value = NULL;
     for (uint32_t i = 0; i < m->nvars; i++) before[i] = m->vars[i]->val;
     if (m->nvars > 0) value = &m->vars[0]->val;
-    uint32_t nslots;
-    ir_type *types = py_merge_slots(c, m, &nslots);
-    py_if i = py_begin_if(c, cond, types, nslots);
-    m->label = i.inst;
+    if (c->emit) carry(c, m, false);
+    if (c->emit) vars_begin_if(&c->carried, cond, &m->label);
     bool ended = false;
     if (!walk_way(c, way, of, 0, value, &ended) || !py_arrive(c, m)) return false;
     for (uint32_t k = 0; k < m->nvars; k++) m->vars[k]->val = before[k];
     c->dead = false;
-    if (c->emit) c->b.at = i.inst->regions[1];
+    if (c->emit) vars_else(&c->carried, &m->label);
     if (!walk_way(c, way, of, 1, value, &ended) || !py_arrive(c, m)) return false;
-    py_go_on(c, m, i.after);
+    py_go_on(c, m);
     c->stops = ended && !m->reached;
     return !c->stops;
 }
 
+bool py_begin_loop(py_ctx *c, py_merge *head, py_merge *done, ir_value *first, ir_value *step) {
+    py_add_way(c, head);
+    if (!c->emit) return true;
+    carry(c, head, first != NULL);
+    carry(c, done, false);
+    if (!hand_on(c, head)) return false;
+    if (first != NULL) vars_set(&c->carried, head->label.carried[0], first);
+    vars_begin_loop(&c->carried, &head->label, &done->label);
+    if (first != NULL) head->counter = vars_get(&c->carried, head->label.carried[0]);
+    head->step = step;
+    return true;
+}
+
 void py_begin_round(py_ctx *c, py_merge *head, const py_type **types) {
     for (uint32_t i = 0; i < head->nvars; i++) types[i] = head->vals[i].type;
-    set_values(c, head, c->emit ? c->b.at->params + (head->counter != NULL) : NULL);
+    set_values(c, head);
     c->dead = false;
 }
 

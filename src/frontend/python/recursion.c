@@ -194,7 +194,7 @@ static bool lower(py_ctx *c, py_frame *f) {
                        SOURCE_MOST_CALLS);
     c->frame = f;
     if (!py_walk_function(c, bind_parameters(c, f))) return false;
-    if (py_region_ended(c)) return true;
+    if (ir_region_is_ended(c->b.at)) return true;
     if (f->ret->reached)
         ir_return_values(&c->b, f->result.val.v, py_type_slots(f->assumed));
     else

@@ -457,11 +457,6 @@ ir_value *py_emit_ptradd(py_ctx *c, ir_value *ptr, ir_value *bytes) {
     return c->emit ? ir_ptradd(&c->b, ptr, bytes) : NULL;
 }
 
-bool py_region_ended(const py_ctx *c) {
-    const ir_inst *last = c->b.at->last;
-    return last != NULL && ir_op_is_terminator(last->op);
-}
-
 py_if py_begin_if(py_ctx *c, ir_value *cond, const ir_type *types, uint32_t n) {
     py_if i = {0};
     if (!c->emit) return i;
@@ -473,13 +468,13 @@ py_if py_begin_if(py_ctx *c, ir_value *cond, const ir_type *types, uint32_t n) {
 
 void py_else(py_ctx *c, py_if *i, ir_value **values, uint32_t n) {
     if (!c->emit) return;
-    if (!py_region_ended(c)) ir_br(&c->b, i->inst, values, n);
+    if (!ir_region_is_ended(c->b.at)) ir_br(&c->b, i->inst, values, n);
     c->b.at = i->inst->regions[1];
 }
 
 void py_end_if(py_ctx *c, py_if *i, ir_value **values, uint32_t n, ir_value **results) {
     if (!c->emit) return;
-    if (!py_region_ended(c)) ir_br(&c->b, i->inst, values, n);
+    if (!ir_region_is_ended(c->b.at)) ir_br(&c->b, i->inst, values, n);
     c->b.at = i->after;
     for (uint32_t k = 0; k < n && results != NULL; k++) results[k] = &i->inst->results[k];
 }

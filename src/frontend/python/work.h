@@ -26,6 +26,7 @@
 #define SIMT_FRONTEND_PYTHON_WORK_H
 
 #include "frontend/python/frontend.h"
+#include "kernel/vars.h"
 
 typedef enum py_type_kind {
     TY_UNKNOWN, /* a variable nothing has been assigned to yet */
@@ -97,8 +98,10 @@ typedef struct py_merge {
     py_val *vals; /* per variable: what the ways have in common */
     bool reached; /* a way came */
     bool is_head; /* of a loop */
-    ir_inst *label;
-    ir_value *counter, *step; /* of a loop's head: what goes before the variables, or NULL */
+    /* lowering: what it carries are `counts` counters, none or one, then the slots of the variables */
+    vars_label label;
+    uint32_t counts;
+    ir_value *counter, *step; /* of a loop's head: in this round; NULL: it has none */
 } py_merge;
 
 typedef struct py_loop py_loop;
@@ -148,8 +151,9 @@ typedef struct py_ctx {
     struct py_closure *closures;
     ir_func *f;
     ir_builder b;
-    bool emit; /* lowering; else typing */
-    bool dead; /* the code here cannot be reached */
+    vars carried; /* lowering: what merges carry, each by numbers of its own */
+    bool emit;    /* lowering; else typing */
+    bool dead;    /* the code here cannot be reached */
     /* typing: the first use of a variable without a type; perhaps a loop's next round knows it. Such a
      * statement is left out: it fails with the status OK. */
     const py_node *unknown;
@@ -320,7 +324,6 @@ typedef struct py_if {
 py_if py_begin_if(py_ctx *c, ir_value *cond, const ir_type *types, uint32_t n);
 void py_else(py_ctx *c, py_if *i, ir_value **values, uint32_t n); /* values of the first region */
 void py_end_if(py_ctx *c, py_if *i, ir_value **values, uint32_t n, ir_value **results);
-bool py_region_ended(const py_ctx *c);
 
 /* ---- convert.c ---- */
 bool py_convert(py_ctx *c, const py_node *at, const py_val *v, const py_type *to, py_val *out);
@@ -502,16 +505,16 @@ py_var **py_assigned(py_ctx *c, const py_list *statements, uint32_t *n);
 void py_drop_assigned(py_ctx *c, const py_list *statements, const char **names, uint32_t *n);
 /* A merge of `var` (or NULL), which comes first, and (assigns) of the variables that `at` assigns. */
 py_merge *py_merge_new(py_ctx *c, const py_node *at, py_var *var, bool assigns);
-ir_type *py_merge_slots(py_ctx *c, const py_merge *m, uint32_t *n);
-/* The variables' values as m wants them, behind `extra` free places; NULL: an error. */
-ir_value **py_merge_values(py_ctx *c, const py_merge *m, uint32_t extra, uint32_t *count);
 /* Opens a block that ends at m. */
-void py_merge_block(py_ctx *c, py_merge *m);
+void py_begin_block(py_ctx *c, py_merge *m);
+/* The way goes on in a loop, whose own test leaves it to `done`. `first` and `step` of a counter that goes from
+ * round to round (head->counter), or NULL. */
+bool py_begin_loop(py_ctx *c, py_merge *head, py_merge *done, ir_value *first, ir_value *step);
 /* The way walked so far goes on at m: what it brings is added, and it ends here. */
 void py_add_way(py_ctx *c, py_merge *m);
 bool py_arrive(py_ctx *c, py_merge *m);
-/* The walk goes on behind m, in `at`. */
-void py_go_on(py_ctx *c, py_merge *m, ir_region *at);
+/* The walk goes on behind m. */
+void py_go_on(py_ctx *c, py_merge *m);
 /* An `if` of two ways, 0 where cond holds, that meet at m. *value: of m's first variable. */
 typedef bool (*py_way)(py_ctx *c, const void *of, int way, py_val *value);
 bool py_walk_ways(py_ctx *c, py_merge *m, ir_value *cond, py_way way, const void *of);
