@@ -1,7 +1,7 @@
 /* The types simt._core.Array (what all faces' arrays are) and simt._core.ndarray (the cupy face): life,
- * operators, indexing, attributes. Methods are in array/methods.c. */
+ * indexing, attributes. Operators are in operators.c, methods in methods.c. */
 #include "array/meta.h"
-#include "binding/common/binding.h"
+#include "binding/array/operators.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -132,222 +132,6 @@ static PyObject *ndarray_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
     return (PyObject *)self;
 }
 
-/* ---- operators ---- */
-
-/* Other faces' arrays have operators of their own. */
-static bool is_foreign_array(PyObject *o) {
-    return binding_is_array(o) && !PyObject_TypeCheck(o, &binding_ndarray_type);
-}
-
-static PyObject *operate(array_op op, PyObject *x, PyObject *y, PyObject *out) {
-    PyObject *objects[2] = {x, y};
-    operand in[2];
-    if (is_foreign_array(x) || is_foreign_array(y)) return Py_NewRef(Py_NotImplemented);
-    /* what cannot be an operand is left to the other side */
-    for (int i = 0; i < 2; i++) {
-        int done = binding_to_operand(objects[i], FACE_NUMPY, &in[i]);
-        if (done > 0) continue;
-        if (i == 1) binding_operand_done(&in[0]);
-        if (done < 0) return NULL;
-        return Py_NewRef(Py_NotImplemented);
-    }
-    PyObject *result = binding_operate(op, in, 2, out);
-    binding_operand_done(&in[0]);
-    binding_operand_done(&in[1]);
-    return result;
-}
-
-#define BINARY(name, op)                                                                          \
-    static PyObject *nb_##name(PyObject *x, PyObject *y) { return operate(OP_##op, x, y, NULL); } \
-    static PyObject *nb_inplace_##name(PyObject *x, PyObject *y) {                                \
-        return IN_SECTION(operate(OP_##op, x, y, x));                                             \
-    }
-BINARY(add, ADD)
-BINARY(subtract, SUBTRACT)
-BINARY(multiply, MULTIPLY)
-BINARY(true_divide, DIVIDE)
-BINARY(floor_divide, FLOOR_DIVIDE)
-BINARY(remainder, REMAINDER)
-BINARY(and, BITWISE_AND)
-BINARY(or, BITWISE_OR)
-BINARY(xor, BITWISE_XOR)
-BINARY(lshift, LEFT_SHIFT)
-BINARY(rshift, RIGHT_SHIFT)
-#undef BINARY
-
-#define UNARY(name, op)                                         \
-    static PyObject *nb_##name(PyObject *x) {                   \
-        return binding_elementwise(OP_##op, &x, 1, NULL, NULL); \
-    }
-UNARY(negative, NEGATIVE)
-UNARY(positive, POSITIVE)
-UNARY(absolute, ABSOLUTE)
-UNARY(invert, INVERT)
-#undef UNARY
-
-/* x ** 2 and x ** 0.5 of float arrays, as NumPy's fast paths (same results for 2; exact sqrt). */
-static PyObject *power(PyObject *x, PyObject *y, PyObject *out) {
-    if (binding_is_array(x) && dtype_is_float(((pyarray *)x)->a->dt) && !out) {
-        int overflow = 0;
-        double exponent = PyFloat_CheckExact(y)  ? PyFloat_AS_DOUBLE(y)
-                          : PyLong_CheckExact(y) ? (double)PyLong_AsLongAndOverflow(y, &overflow)
-                                                 : 0;
-        if (exponent == 2) return binding_elementwise(OP_SQUARE, &x, 1, NULL, NULL);
-        if (exponent == 0.5) return binding_elementwise(OP_SQRT, &x, 1, NULL, NULL);
-    }
-    return operate(OP_POWER, x, y, out);
-}
-static PyObject *nb_power(PyObject *x, PyObject *y, PyObject *modulo) {
-    if (modulo != Py_None) return Py_NewRef(Py_NotImplemented);
-    return power(x, y, NULL);
-}
-static PyObject *nb_inplace_power(PyObject *x, PyObject *y, PyObject *modulo) {
-    if (modulo != Py_None) return Py_NewRef(Py_NotImplemented);
-    return power(x, y, x);
-}
-
-static PyObject *nb_divmod(PyObject *x, PyObject *y) {
-    PyObject *quotient = operate(OP_FLOOR_DIVIDE, x, y, NULL);
-    if (!quotient || quotient == Py_NotImplemented) return quotient;
-    PyObject *remainder = operate(OP_REMAINDER, x, y, NULL);
-    PyObject *pair = remainder ? PyTuple_Pack(2, quotient, remainder) : NULL;
-    Py_DECREF(quotient);
-    Py_XDECREF(remainder);
-    return pair;
-}
-
-static PyObject *nb_matrix_multiply(PyObject *x, PyObject *y) {
-    if (!PyObject_TypeCheck(x, &binding_ndarray_type) ||
-        !PyObject_TypeCheck(y, &binding_ndarray_type))
-        return Py_NewRef(Py_NotImplemented);
-    array *made;
-    simt_status status =
-        IN_SECTION(array_matmul(((pyarray *)x)->a, ((pyarray *)y)->a, FACE_NUMPY, &made));
-    return binding_ok(status) ? binding_wrap(made) : NULL;
-}
-
-/* == and != with what cannot be compared by elements: with None, text and plain objects all differ; with others
- * that know how to compare it is theirs; sequences are an error, as everywhere. */
-static PyObject *compare_object(PyObject *x, PyObject *y, int how) {
-    array *a = ((pyarray *)x)->a, *made;
-    bool plain = y == Py_None || PyUnicode_Check(y) || PyBytes_Check(y) ||
-                 Py_TYPE(y)->tp_richcompare == PyBaseObject_Type.tp_richcompare;
-    if (PyList_Check(y) || PyTuple_Check(y))
-        return PyErr_Format(PyExc_TypeError, "Unsupported type %R", (PyObject *)Py_TYPE(y));
-    if (!plain) return Py_NewRef(Py_NotImplemented);
-    int axes[ARRAY_MAX_NDIM];
-    int64_t shape[ARRAY_MAX_NDIM];
-    bool turned = array_memory_order(&a, 1, a->ndim, axes);
-    for (int d = 0; d < a->ndim; d++) shape[d] = a->shape[turned ? axes[d] : d];
-    scalar value = {.kind = 'B', .i = how == Py_NE};
-    simt_status status = array_full(DT_BOOL, shape, a->ndim, value, &made);
-    if (turned) status = array_turn_back(status, made, axes, &made);
-    return binding_ok(status) ? binding_wrap(made) : NULL;
-}
-
-static PyObject *richcompare(PyObject *x, PyObject *y, int how) {
-    static const array_op ops[] = {
-        [Py_LT] = OP_LESS,      [Py_LE] = OP_LESS_EQUAL, [Py_EQ] = OP_EQUAL,
-        [Py_NE] = OP_NOT_EQUAL, [Py_GT] = OP_GREATER,    [Py_GE] = OP_GREATER_EQUAL};
-    PyObject *result = operate(ops[how], x, y, NULL);
-    if (result != Py_NotImplemented || (how != Py_EQ && how != Py_NE) || is_foreign_array(y))
-        return result;
-    Py_DECREF(result);
-    return compare_object(x, y, how);
-}
-
-/* ---- one element as a Python number ---- */
-
-static int nb_bool(PyObject *self) {
-    array *a = ((pyarray *)self)->a;
-    scalar s;
-    if (a->size == 0) {
-        PyErr_SetString(PyExc_ValueError,
-                        "The truth value of an empty array is ambiguous. Use `array.size > 0` to "
-                        "check that an array is not empty.");
-        return -1;
-    }
-    if (a->size != 1) {
-        PyErr_SetString(PyExc_ValueError,
-                        "The truth value of an array with more than one element is ambiguous. Use "
-                        "a.any() or a.all()");
-        return -1;
-    }
-    if (!binding_ok(IN_SECTION(array_item(a, &s)))) return -1;
-    return s.kind == 'F' ? s.f != 0 : s.i != 0;
-}
-
-static PyObject *only_element(PyObject *self) {
-    array *a = ((pyarray *)self)->a;
-    scalar s;
-    if (a->size != 1) {
-        PyErr_SetString(PyExc_TypeError, "only length-1 arrays can be converted to Python scalars");
-        return NULL;
-    }
-    return binding_ok(IN_SECTION(array_item(a, &s))) ? binding_from_scalar(s) : NULL;
-}
-
-static PyObject *nb_int(PyObject *self) {
-    PyObject *element = only_element(self);
-    PyObject *number = element ? PyNumber_Long(element) : NULL;
-    Py_XDECREF(element);
-    return number;
-}
-
-static PyObject *nb_float(PyObject *self) {
-    PyObject *element = only_element(self);
-    PyObject *number = element ? PyNumber_Float(element) : NULL;
-    Py_XDECREF(element);
-    return number;
-}
-
-static PyObject *nb_index(PyObject *self) {
-    array *a = ((pyarray *)self)->a;
-    if (a->ndim != 0 || !dtype_is_integer(a->dt)) {
-        PyErr_SetString(PyExc_TypeError,
-                        "only integer scalar arrays can be converted to a scalar index");
-        return NULL;
-    }
-    return only_element(self);
-}
-
-static PyNumberMethods number_methods = {
-    .nb_add = nb_add,
-    .nb_subtract = nb_subtract,
-    .nb_multiply = nb_multiply,
-    .nb_remainder = nb_remainder,
-    .nb_divmod = nb_divmod,
-    .nb_power = nb_power,
-    .nb_negative = nb_negative,
-    .nb_positive = nb_positive,
-    .nb_absolute = nb_absolute,
-    .nb_bool = nb_bool,
-    .nb_invert = nb_invert,
-    .nb_lshift = nb_lshift,
-    .nb_rshift = nb_rshift,
-    .nb_and = nb_and,
-    .nb_xor = nb_xor,
-    .nb_or = nb_or,
-    .nb_int = nb_int,
-    .nb_float = nb_float,
-    .nb_inplace_add = nb_inplace_add,
-    .nb_inplace_subtract = nb_inplace_subtract,
-    .nb_inplace_multiply = nb_inplace_multiply,
-    .nb_inplace_remainder = nb_inplace_remainder,
-    .nb_inplace_power = nb_inplace_power,
-    .nb_inplace_lshift = nb_inplace_lshift,
-    .nb_inplace_rshift = nb_inplace_rshift,
-    .nb_inplace_and = nb_inplace_and,
-    .nb_inplace_xor = nb_inplace_xor,
-    .nb_inplace_or = nb_inplace_or,
-    .nb_floor_divide = nb_floor_divide,
-    .nb_true_divide = nb_true_divide,
-    .nb_inplace_floor_divide = nb_inplace_floor_divide,
-    .nb_inplace_true_divide = nb_inplace_true_divide,
-    .nb_index = nb_index,
-    .nb_matrix_multiply = nb_matrix_multiply,
-};
-
 /* ---- indexing and iteration ---- */
 
 static Py_ssize_t mp_length(PyObject *self) {
@@ -412,13 +196,13 @@ static PyObject *sq_item(PyObject *self, Py_ssize_t i) {
 }
 
 static int sq_contains(PyObject *self, PyObject *value) {
-    PyObject *equal = richcompare(self, value, Py_EQ);
+    PyObject *equal = binding_ndarray_compare(self, value, Py_EQ);
     if (!equal) return -1;
     int found = 0;
     if (equal != Py_NotImplemented) {
         PyObject *any =
             binding_reduce(REDUCE_ANY, ((pyarray *)equal)->a, NULL, NULL, NULL, NULL, NULL);
-        found = any ? nb_bool(any) : -1;
+        found = any ? binding_ndarray_number.nb_bool(any) : -1;
         Py_XDECREF(any);
     }
     Py_DECREF(equal);
@@ -564,10 +348,10 @@ PyTypeObject binding_ndarray_type = {
     .tp_new = ndarray_new,
     .tp_dealloc = ndarray_dealloc,
     .tp_weaklistoffset = offsetof(pyarray, weakrefs),
-    .tp_as_number = &number_methods,
+    .tp_as_number = &binding_ndarray_number,
     .tp_as_mapping = &mapping_methods,
     .tp_as_sequence = &sequence_methods,
-    .tp_richcompare = richcompare,
+    .tp_richcompare = binding_ndarray_compare,
     .tp_hash = PyObject_HashNotImplemented,
     .tp_iter = iterate,
     .tp_repr = ndarray_repr,

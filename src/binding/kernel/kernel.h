@@ -4,15 +4,16 @@
  *                    no file), kernel/lines.c, kernel/code.c and kernel/compare.c (the right ast node),
  *                    kernel/tree.c (copied by ast.def)
  *   kernel/error.c   reports with the source line
- *   kernel/host.c    what names in a kernel mean (py_host)
+ *   kernel/host.c    what names in a kernel mean (py_host); kernel/entity.c: what the objects are
  *   kernel/entries.c signature and block size -> compiled kernel; a bounded number is kept
- *   kernel/launch.c  the dispatcher: arguments -> signature and slots, launch, faults
+ *   kernel/dispatcher.c  a function with its options, signatures, compiled kernels
+ *   kernel/launch.c  kernel[grid, block](...): limits, the launch, results
  *   kernel/args.c    the arguments of a launch: signature bytes and slots
  *   kernel/match.c   the same for a declared signature
  *   kernel/record.c  structured dtypes
  *   kernel/fault.c   faults and prints of a launch: exceptions, sys.stdout
- *   scalars.c        types of elements from Python's objects
- *   device_array.c   numba's DeviceNDArray; device_methods.c its methods
+ *   kernel/scalars.c types of elements from Python's objects
+ *   kernel/device_array.c  numba's DeviceNDArray, with device_methods.c and device_views.c
  */
 #ifndef SIMT_BINDING_KERNEL_H
 #define SIMT_BINDING_KERNEL_H

@@ -1,4 +1,4 @@
-/* simt.torch.Tensor: life, attributes, operators, indexing slots. Functions are in tensor_*.c. */
+/* simt.torch.Tensor: life, attributes, operators, indexing slots. Its methods are in the other files of tensor/. */
 #include "binding/tensor/device.h"
 
 #include <stddef.h>
@@ -484,9 +484,10 @@ static size_t count_getset(PyGetSetDef *g) {
 }
 
 static bool ready_type(PyObject *module) {
-    PyMethodDef *tables[] = {tensor_table_methods, tensor_math_methods,    tensor_shape_methods,
-                             tensor_index_methods, tensor_reduce_methods,  tensor_make_methods,
-                             tensor_nn_methods,    tensor_autograd_methods};
+    PyMethodDef *tables[] = {tensor_table_methods,   tensor_math_methods,   tensor_shape_methods,
+                             tensor_index_methods,   tensor_reduce_methods, tensor_make_methods,
+                             tensor_facts_methods,   tensor_cast_methods,   tensor_nn_methods,
+                             tensor_autograd_methods};
     enum { TABLES = sizeof tables / sizeof *tables };
     size_t total = 0, at = 0;
     for (int i = 0; i < TABLES; i++) total += count_methods(tables[i]);
@@ -532,9 +533,10 @@ bool binding_add_torch(PyObject *core) {
     PyObject *module = PyModule_Create(&torch_module);
     if (!module) return false;
     PyMethodDef *tables[] = {
-        own_functions,          tensor_table_functions, tensor_math_functions,
-        tensor_shape_functions, tensor_index_functions, tensor_reduce_functions,
-        tensor_make_functions,  tensor_nn_functions,    tensor_autograd_functions};
+        own_functions,          tensor_table_functions,   tensor_math_functions,
+        tensor_shape_functions, tensor_index_functions,   tensor_reduce_functions,
+        tensor_make_functions,  tensor_facts_functions,   tensor_cast_functions,
+        tensor_nn_functions,    tensor_autograd_functions};
     bool ok = tensor_add_types(module) && ready_type(module) && tensor_add_autograd(module);
     size_t count = sizeof tables / sizeof *tables;
     for (size_t i = 0; ok && i < count; i++) ok = PyModule_AddFunctions(module, tables[i]) == 0;

@@ -1,10 +1,8 @@
-/* The PyTorch face: Tensor (a subclass of simt._core.Array), dtype, device, Size, and the
- * functions.
+/* The PyTorch face: Tensor (a subclass of simt._core.Array), dtype, device, Size, and the functions.
  *
- * An operation is written once, as `PyObject *op(PyObject **v)` on its arguments in the order of
- * its
- * signature (v[0] is the tensor, absent ones are NULL); TENSOR_OP makes the method and the function
- * of it. Operations convert, call grad/, wrap: no arithmetic here. */
+ * An operation is written once, as `PyObject *op(PyObject **v)` on its arguments in the order of its signature
+ * (v[0] is the tensor, absent ones are NULL); TENSOR_OP makes the method and the function of it. Operations
+ * convert, call grad/, wrap: no arithmetic here. */
 #ifndef SIMT_BINDING_TENSOR_H
 #define SIMT_BINDING_TENSOR_H
 
@@ -99,8 +97,10 @@ PyObject *tensor_apply_inplace(array_op op, PyObject *x, PyObject *y, const char
 extern PyMethodDef tensor_table_methods[], tensor_table_functions[], tensor_math_methods[],
     tensor_math_functions[], tensor_shape_methods[], tensor_shape_functions[],
     tensor_index_methods[], tensor_index_functions[], tensor_reduce_methods[],
-    tensor_reduce_functions[], tensor_make_methods[], tensor_make_functions[], tensor_nn_methods[],
-    tensor_nn_functions[], tensor_autograd_methods[], tensor_autograd_functions[];
+    tensor_reduce_functions[], tensor_make_methods[], tensor_make_functions[],
+    tensor_facts_methods[], tensor_facts_functions[], tensor_cast_methods[],
+    tensor_cast_functions[], tensor_nn_methods[], tensor_nn_functions[], tensor_autograd_methods[],
+    tensor_autograd_functions[];
 extern PyMethodDef tensor_core_functions[]; /* of simt._core itself */
 extern PyGetSetDef tensor_autograd_getset[];
 bool tensor_add_types(PyObject *module);
