@@ -6,6 +6,7 @@
 #include "base/code.h"
 #include "base/status.h"
 #include "ir/ir.h"
+#include "kernel/facts.h"
 #include "kernel/wishes.h"
 
 typedef struct backend_options {
@@ -16,9 +17,11 @@ typedef struct backend_options {
 typedef struct backend {
     const char *name;
     kernel_wishes wishes;
-    /* Required. `f` is verified and optimised and stays the caller's; *out is the caller's to destroy.
+    /* Required. `f` is verified, optimised and renumbered, and stays the caller's, as does the book, where it is
+     * asked what is known of f and its functions (what others asked is there); *out is the caller's to destroy.
      * SIMT_ERR_UNSUPPORTED: the next back end of the target is asked. */
-    simt_status (*compile)(const ir_func *f, const backend_options *options, code **out);
+    simt_status (*compile)(const ir_func *f, facts_book *facts, const backend_options *options,
+                           code **out);
     /* Optional: appends a listing of the code, for SIMT_DUMP=asm. */
     void (*print)(const code *c, strbuf *out);
     /* Optional: whether an op on operands of this type has code; if not, the next one is asked. NULL: all. */

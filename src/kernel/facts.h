@@ -79,6 +79,20 @@ typedef struct kernel_facts {
 /* f: numbered by ir_func_renumber, and not changed as long as the facts are used. */
 simt_status kernel_find_facts(const ir_func *f, const facts_options *options, arena *mem,
                               kernel_facts *out);
+
+/* The facts of a unit's functions as they are asked for: each is found once for a box, whoever asks. They live
+ * until forget. */
+typedef struct facts_found facts_found;
+typedef struct facts_book {
+    arena mem;
+    facts_found *first;
+} facts_book;
+
+void facts_open(facts_book *book);
+void facts_forget(facts_book *book);
+simt_status facts_ask(facts_book *book, const ir_func *f, const facts_options *options,
+                      const kernel_facts **out);
+
 /* A line for each instruction and construct of which something is known, behind what is so of the whole. */
 void kernel_print_facts(const kernel_facts *facts, strbuf *out);
 

@@ -39,10 +39,13 @@ static simt_status run_stages(simt_runtime *rt, ir_func *f, const runtime_compil
     }
     SIMT_TRY(opt_run(f, &o));
     ir_func_renumber(f);
-    dump_facts(d, f, options->block);
-    SIMT_TRY(target_compile(out->target, f, &b, &out->code, &out->backend));
-    dump_listing(d, out);
-    return SIMT_OK;
+    facts_book facts;
+    facts_open(&facts);
+    dump_facts(d, f, options->block, &facts);
+    simt_status status = target_compile(out->target, f, &facts, &b, &out->code, &out->backend);
+    facts_forget(&facts);
+    if (status == SIMT_OK) dump_listing(d, out);
+    return status;
 }
 
 /* Fills the kernel's code. */

@@ -74,27 +74,14 @@ void dump_function(dumping *d, dump_kind kind, const char *stage, const ir_func 
     d->shown = text;
 }
 
-typedef struct facts_of {
-    const ir_func *f;
-    facts_options options;
-    arena mem;
-    kernel_facts facts;
-} facts_of;
-
-static simt_status find_facts(void *context) {
-    facts_of *k = context;
-    return kernel_find_facts(k->f, &k->options, &k->mem, &k->facts);
-}
-
-void dump_facts(const dumping *d, const ir_func *f, const uint32_t block[3]) {
+void dump_facts(const dumping *d, const ir_func *f, const uint32_t block[3], facts_book *facts) {
     if ((d->kinds & DUMP_FACTS) == 0) return;
-    facts_of k = {.f = f, .options = {.small_grid = true}};
-    for (int i = 0; i < 3; i++) k.options.box[i] = k.options.block[i] = block[i];
+    facts_options options = {.small_grid = true};
+    for (int i = 0; i < 3; i++) options.box[i] = options.block[i] = block[i];
+    const kernel_facts *k;
     strbuf text;
     strbuf_init(&text);
-    arena_init_sure(&k.mem);
-    if (arena_run(find_facts, &k) == SIMT_OK) kernel_print_facts(&k.facts, &text);
+    if (facts_ask(facts, f, &options, &k) == SIMT_OK) kernel_print_facts(k, &text);
     dump_stage("facts", strbuf_text(&text));
-    arena_deinit(&k.mem);
     strbuf_deinit(&text);
 }

@@ -42,7 +42,8 @@ void dump_begin(dumping *d, const char *asked, const char *kernel);
 void dump_end(dumping *d);
 void dump_stage(const char *stage, const char *text);
 void dump_function(dumping *d, dump_kind kind, const char *stage, const ir_func *f);
-void dump_facts(const dumping *d, const ir_func *f, const uint32_t block[3]); /* kernel/facts.h */
+/* Those of the kernel in its blocks. */
+void dump_facts(const dumping *d, const ir_func *f, const uint32_t block[3], facts_book *facts);
 
 /* ---- cache.c ---- */
 /* Both lock. The kernel found or kept comes with a reference for the caller. keep takes over `made`, and

@@ -29,21 +29,30 @@ static ir_type type_of(const ir_inst *inst) {
                                 : IR_VOID;
 }
 
-static bool has_all(const backend *b, const ir_region *region) {
+/* Has it code for what stands in the region? */
+static bool takes(const backend *b, const ir_region *region) {
     for (const ir_inst *inst = region->first; inst != NULL; inst = inst->next) {
-        if (!b->supports(inst->op, type_of(inst))) return false;
+        if (ir_op_group(inst->op) == IR_IN_MATH && !b->wishes.calls_math) return false;
+        if (b->supports != NULL && !b->supports(inst->op, type_of(inst))) return false;
         for (int i = 0; i < 2 && inst->regions[i] != NULL; i++)
-            if (!has_all(b, inst->regions[i])) return false;
+            if (!takes(b, inst->regions[i])) return false;
     }
     return true;
 }
 
-simt_status target_compile(const target *t, const ir_func *f, const backend_options *options,
-                           code **out, const backend **by) {
+static bool takes_unit(const backend *b, const ir_func *f) {
+    if (b->supports == NULL && b->wishes.calls_math) return true;
+    for (uint32_t i = 0; i < f->nfunctions; i++)
+        if (!takes(b, &f->functions[i]->body)) return false;
+    return takes(b, &f->body);
+}
+
+simt_status target_compile(const target *t, const ir_func *f, facts_book *facts,
+                           const backend_options *options, code **out, const backend **by) {
     simt_status status = status_fail(SIMT_ERR_INTERNAL, "target %s has no back end", t->name);
     for (const backend *const *b = t->backends; *b != NULL; b++) {
-        if ((*b)->supports != NULL && !has_all(*b, &f->body)) continue;
-        status = (*b)->compile(f, options, out);
+        if (!takes_unit(*b, f)) continue;
+        status = (*b)->compile(f, facts, options, out);
         if (status == SIMT_ERR_UNSUPPORTED && b[1] != NULL) continue;
         if (status == SIMT_OK && !t->device->accepts(t->device, *out)) {
             (*out)->destroy(*out);

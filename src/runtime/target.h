@@ -18,8 +18,8 @@ typedef struct target {
 simt_status target_cpu_new(int threads, target **out);
 void target_free(target *t);
 
-/* f is verified, optimised and renumbered. *by: the back end whose code it is. */
-simt_status target_compile(const target *t, const ir_func *f, const backend_options *options,
-                           code **out, const backend **by);
+/* f is verified, optimised and renumbered; facts: its book. *by: the back end whose code it is. */
+simt_status target_compile(const target *t, const ir_func *f, facts_book *facts,
+                           const backend_options *options, code **out, const backend **by);
 
 #endif

@@ -127,7 +127,14 @@ static void note_params(vm_code *c, const vm_plan *p) {
 typedef struct building {
     vm_plan p;
     vm_code *c;
+    facts_book *book;
 } building;
+
+/* What is asked for. */
+typedef struct wanted {
+    const backend_options *options;
+    facts_book *book;
+} wanted;
 
 static simt_status build(void *context) {
     vm_plan *p = &((building *)context)->p;
@@ -135,7 +142,7 @@ static simt_status build(void *context) {
     facts_options o = {.small_grid = p->small_grid};
     memcpy(o.box, p->box, sizeof o.box);
     memcpy(o.block, p->block, sizeof o.block);
-    SIMT_TRY(kernel_find_facts(p->f, &o, p->mem, &p->facts));
+    SIMT_TRY(facts_ask(((building *)context)->book, p->f, &o, &p->facts));
     vm_plan_scan(p);
     if (c->spreads && !vm_plan_spreads(p)) return SIMT_OK; /* no code */
     c->lanes = p->lanes;
@@ -143,7 +150,7 @@ static simt_status build(void *context) {
     vm_plan_lifetimes(p);
     SIMT_TRY(vm_emit(p, c));
     if (c->is_function) note_params(c, p);
-    c->assumes_small_grid = p->small_grid && p->lanes > 1 && p->facts.shapes.used_small_grid;
+    c->assumes_small_grid = p->small_grid && p->lanes > 1 && p->facts->shapes.used_small_grid;
     lay_out_frame(c);
     if (c->ninsts > 0) keep_all(c, p->f);
     return SIMT_OK;
@@ -165,17 +172,17 @@ static vm_code *new_code(const ir_func *f, const backend_options *o, const vm_pl
     return c;
 }
 
-static simt_status compile_as(const ir_func *f, const backend_options *o, bool spreads,
-                              bool small_grid, vm_code *unit, vm_code **out);
+static simt_status compile_as(const ir_func *f, const wanted *w, bool spreads, bool small_grid,
+                              vm_code *unit, vm_code **out);
 
 /* The functions beside the kernel. The block's shared memory is that of all of them, and then of the kernel. */
-static simt_status compile_functions(const ir_func *f, const backend_options *o, vm_code *c) {
+static simt_status compile_functions(const ir_func *f, const wanted *w, vm_code *c) {
     if (f->nfunctions == 0) return SIMT_OK;
     c->functions = heap_zeroed(f->nfunctions, sizeof *c->functions);
     if (c->functions == NULL) return status_fail(SIMT_ERR_MEMORY, "out of memory");
     for (; c->nfunctions < f->nfunctions; c->nfunctions++) {
         vm_code **to = &c->functions[c->nfunctions];
-        SIMT_TRY(compile_as(f->functions[c->nfunctions], o, false, false, c, to));
+        SIMT_TRY(compile_as(f->functions[c->nfunctions], w, false, false, c, to));
         (*to)->functions = c->functions;
         c->shared_bytes = (*to)->shared_bytes;
     }
@@ -184,10 +191,12 @@ static simt_status compile_functions(const ir_func *f, const backend_options *o,
 }
 
 /* *out: NULL where the kernel has no code that spreads. unit: of a function, the kernel's code, or NULL. */
-static simt_status compile_as(const ir_func *f, const backend_options *o, bool spreads,
-                              bool small_grid, vm_code *unit, vm_code **out) {
+static simt_status compile_as(const ir_func *f, const wanted *w, bool spreads, bool small_grid,
+                              vm_code *unit, vm_code **out) {
     arena scratch;
-    building b = {.p = {.f = f, .mem = &scratch, .box = {1, 1, 1}, .small_grid = small_grid}};
+    const backend_options *o = w->options;
+    building b = {.p = {.f = f, .mem = &scratch, .box = {1, 1, 1}, .small_grid = small_grid},
+                  .book = w->book};
     *out = NULL;
     memcpy(b.p.block, o->block, sizeof b.p.block);
     if (spreads)
@@ -200,7 +209,7 @@ static simt_status compile_as(const ir_func *f, const backend_options *o, bool s
     c->spreads = spreads;
     c->is_function = unit != NULL;
     if (unit != NULL) c->shared_bytes = unit->shared_bytes;
-    simt_status status = compile_functions(f, o, c);
+    simt_status status = compile_functions(f, w, c);
     arena_init_sure(&scratch);
     if (status == SIMT_OK) status = arena_run(build, &b);
     arena_deinit(&scratch);
@@ -209,7 +218,7 @@ static simt_status compile_as(const ir_func *f, const backend_options *o, bool s
         c->base.meets |= c->functions[i]->base.meets;
     }
     if (status == SIMT_OK && c->assumes_small_grid)
-        status = compile_as(f, o, spreads, false, NULL, &c->general);
+        status = compile_as(f, w, spreads, false, NULL, &c->general);
     if (status == SIMT_OK && c->ninsts > 0)
         *out = c;
     else
@@ -224,18 +233,20 @@ static void need_frame_of(vm_code *c, const vm_code *other) {
     need_frame_of(c, other->general);
 }
 
-static simt_status compile(const ir_func *f, const backend_options *o, code **out) {
+static simt_status compile(const ir_func *f, facts_book *book, const backend_options *o,
+                           code **out) {
+    const wanted w = {.options = o, .book = book};
     uint64_t threads = (uint64_t)o->block[0] * o->block[1] * o->block[2];
     if (threads == 0 || threads > 65536)
         return status_fail(SIMT_ERR_VALUE,
                            "kernel %s: a block of %u x %u x %u threads is not possible", f->name,
                            o->block[0], o->block[1], o->block[2]);
     vm_code *c = NULL, *spread = NULL;
-    if (!facts_find_blocks(f).matter) SIMT_TRY(compile_as(f, o, true, true, NULL, &spread));
+    if (!facts_find_blocks(f).matter) SIMT_TRY(compile_as(f, &w, true, true, NULL, &spread));
     if (spread != NULL && o->block[0] == threads) {
         c = spread;
     } else {
-        simt_status status = compile_as(f, o, false, true, NULL, &c);
+        simt_status status = compile_as(f, &w, false, true, NULL, &c);
         if (status != SIMT_OK) {
             if (spread != NULL) destroy_code(&spread->base.base);
             return status;
@@ -249,6 +260,6 @@ static simt_status compile(const ir_func *f, const backend_options *o, code **ou
 }
 
 const backend backend_vm = {.name = "vm",
-                            .wishes = {.compares_again = true, .choose_ops = 6},
+                            .wishes = {.compares_again = true, .choose_ops = 6, .calls_math = true},
                             .compile = compile,
                             .print = vm_print};

@@ -87,7 +87,7 @@ static void emit_br(vm_emitter *e, const ir_inst *in) {
 /* For one lane: no `continue` passes what another carried value was, so that they are set one after the
  * other. */
 static bool sets_directly(vm_emitter *e, const ir_inst *loop) {
-    const facts_places *places = &e->p->facts.places;
+    const facts_places *places = &e->p->facts->places;
     const ir_region *body = loop->regions[0];
     uint32_t n = facts_construct_of(places, loop)->first_jump;
     for (; n != FACTS_NONE; n = places->insts[n].next_jump) {
@@ -287,8 +287,8 @@ static void emit_if_scalar(vm_emitter *e, const ir_inst *in) {
 
 static void emit_loop(vm_emitter *e, const ir_inst *in) {
     vm_node *n = vm_node_of(e->p, in);
-    uint32_t number = facts_number_of(&e->p->facts.places, in);
-    const facts_construct *c = &e->p->facts.places.constructs[number];
+    uint32_t number = facts_number_of(&e->p->facts->places, in);
+    const facts_construct *c = &e->p->facts->places.constructs[number];
     const ir_region *body = in->regions[0];
     bool direct = is_alone(e) && sets_directly(e, in);
     for (unsigned i = 0; i < in->nargs; i++) {
@@ -317,7 +317,7 @@ static void emit_loop(vm_emitter *e, const ir_inst *in) {
         copy->dst = x->entry, copy->a = x->next_cell;
     }
     vm_inst *back = vm_add(e, VM_LOOP_BACK);
-    back->target = head, back->flags = e->p->facts.spins[number] ? VM_FLAG_SPIN : 0;
+    back->target = head, back->flags = e->p->facts->spins[number] ? VM_FLAG_SPIN : 0;
     back->line = in->pos.line, back->call = in->pos.call;
     back->imm = 1 + (int64_t)((e->cost - cost) / inner / VM_ROUND_COST);
     if (!is_alone(e)) e->c->insts[next].target = e->c->ninsts;

@@ -28,7 +28,7 @@ static void take_shape(const vm_plan *p, vm_value *v, const facts_shape *s) {
 
 /* Positions count instructions and the ends of constructs. */
 static void take_positions(vm_plan *p) {
-    const facts_places *places = &p->facts.places;
+    const facts_places *places = &p->facts->places;
     uint32_t at = 0, open = FACTS_NONE; /* the construct that ends next */
     for (uint32_t i = 0; i <= p->nnodes; i++) {
         for (; open != FACTS_NONE && places->constructs[open].end == i;
@@ -44,8 +44,8 @@ static void take_positions(vm_plan *p) {
 }
 
 void vm_plan_scan(vm_plan *p) {
-    const facts_places *places = &p->facts.places;
-    p->lanes = p->facts.singly == FACTS_TOGETHER ? p->threads : 1;
+    const facts_places *places = &p->facts->places;
+    p->lanes = p->facts->singly == FACTS_TOGETHER ? p->threads : 1;
     p->nvalues = p->f->next_id;
     p->nnodes = places->ninsts;
     p->nodes = ARENA_ARRAY(p->mem, vm_node, p->nnodes + 1);
@@ -53,7 +53,7 @@ void vm_plan_scan(vm_plan *p) {
     p->writes = ARENA_ARRAY(p->mem, uint32_t, p->nnodes + 1);
     for (uint32_t i = 0; i < p->nvalues; i++) {
         p->values[i].value = places->values[i];
-        take_shape(p, &p->values[i], &p->facts.shapes.values[i]);
+        take_shape(p, &p->values[i], &p->facts->shapes.values[i]);
     }
     for (uint32_t i = 0; i < places->nconstructs; i++)
         if (places->constructs[i].depth + 1 > p->max_depth)

@@ -14,7 +14,7 @@ enum { ROW = 512, LEAST_ROW = 64, WANTED_RUNS = 16, MOST_LOCAL_BYTES = 1 << 20 }
 uint32_t vm_spread_lanes(const uint32_t block[3]) { return block[0] > ROW ? block[0] : ROW; }
 
 bool vm_plan_spreads(const vm_plan *p) {
-    const kernel_facts *k = &p->facts;
+    const kernel_facts *k = p->facts;
     if (p->lanes != p->threads || k->any_spins) return false;
     if ((uint64_t)k->shapes.local_bytes * p->lanes > MOST_LOCAL_BYTES) return false;
     for (uint32_t i = 0; i < k->places.nconstructs && p->lanes > 1; i++)

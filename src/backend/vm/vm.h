@@ -302,7 +302,7 @@ typedef struct vm_plan {
     uint32_t nnodes;
     uint32_t *writes; /* positions of writing instructions, ascending */
     uint32_t nwrites;
-    kernel_facts facts;
+    const kernel_facts *facts;
     bool small_grid;
     uint32_t max_depth;
 } vm_plan;
@@ -314,11 +314,11 @@ static inline vm_node *vm_node_of(const vm_plan *p, const ir_inst *i) {
     return &p->nodes[i->number];
 }
 static inline const facts_construct *vm_construct_of(const vm_plan *p, const ir_inst *i) {
-    return facts_construct_of(&p->facts.places, i);
+    return facts_construct_of(&p->facts->places, i);
 }
 /* An if that lanes of a gang take differently. */
 static inline bool vm_splits(const vm_plan *p, const ir_inst *i) {
-    return p->lanes > 1 && facts_parting_of(&p->facts, i).splits;
+    return p->lanes > 1 && facts_parting_of(p->facts, i).splits;
 }
 /* A bitcast shares its operand's storage; so does a cast between spaces, all of whose addresses are the host's. */
 static inline bool vm_is_bitcast(const ir_inst *in) {

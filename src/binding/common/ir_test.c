@@ -109,32 +109,27 @@ static PyObject *describe(const facts_shapes *found, uint32_t count, const uint3
     return list;
 }
 
-/* The facts of printed IR, in an arena of their own. */
+/* The facts of printed IR. */
 typedef struct known {
     ir_func *f;
-    arena mem;
-    kernel_facts facts;
+    facts_book book;
+    const kernel_facts *facts;
     facts_options options;
 } known;
-
-static simt_status find_facts(void *context) {
-    known *k = context;
-    return kernel_find_facts(k->f, &k->options, &k->mem, &k->facts);
-}
 
 /* False with an exception set. End it with forget in any case. */
 static bool know(known *k, const char *text) {
     *k = (known){.f = parse_valid(text), .options = k->options};
-    arena_init_sure(&k->mem);
+    facts_open(&k->book);
     if (!k->f) return false;
     ir_func_renumber(k->f);
-    if (arena_run(find_facts, k) == SIMT_OK) return true;
+    if (facts_ask(&k->book, k->f, &k->options, &k->facts) == SIMT_OK) return true;
     binding_raise();
     return false;
 }
 
 static void forget(known *k) {
-    arena_deinit(&k->mem);
+    facts_forget(&k->book);
     ir_func_free(k->f);
 }
 
@@ -151,7 +146,7 @@ static PyObject *ir_uniform(PyObject *self, PyObject *args) {
     if (!PyArg_ParseTuple(args, "s|(III)", &text, &block[0], &block[1], &block[2])) return NULL;
     known k = {.options = options_of(block)};
     PyObject *result = NULL;
-    if (know(&k, text)) result = describe(&k.facts.shapes, k.f->next_id, block);
+    if (know(&k, text)) result = describe(&k.facts->shapes, k.f->next_id, block);
     forget(&k);
     return result;
 }
@@ -165,7 +160,7 @@ static PyObject *ir_facts(PyObject *self, PyObject *args) {
     if (know(&k, text)) {
         strbuf out;
         strbuf_init(&out);
-        kernel_print_facts(&k.facts, &out);
+        kernel_print_facts(k.facts, &out);
         result = out.failed ? PyErr_NoMemory() : PyUnicode_FromString(strbuf_text(&out));
         strbuf_deinit(&out);
     }

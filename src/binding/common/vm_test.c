@@ -247,6 +247,15 @@ static bool bind_variables(const ir_func *f, const code *c, PyObject *module, ar
     return binding_ok(status);
 }
 
+static simt_status compile(const target *t, const ir_func *f, const backend_options *options,
+                           code **out, const backend **by) {
+    facts_book facts;
+    facts_open(&facts);
+    simt_status status = target_compile(t, f, &facts, options, out, by);
+    facts_forget(&facts);
+    return status;
+}
+
 static PyObject *ir_run(PyObject *self, PyObject *positional, PyObject *named) {
     static char *names[] = {"text",     "grid",     "block", "args",    "shared",
                             "optimize", "contract", "isa",   "threads", "max_budget",
@@ -275,7 +284,7 @@ static PyObject *ir_run(PyObject *self, PyObject *positional, PyObject *named) {
     PyObject *result = NULL;
     simt_status status = ir_parse(text, &f);
     if (status == SIMT_OK) status = prepare(f, optimize != 0, contract != 0);
-    if (status == SIMT_OK) status = target_compile(t, f, &b, &c, &by);
+    if (status == SIMT_OK) status = compile(t, f, &b, &c, &by);
     if (status != SIMT_OK)
         binding_raise();
     else if (read_arguments(f, args, &a) && bind_variables(f, c, module, &a, &own))
@@ -301,7 +310,7 @@ static PyObject *ir_listing(PyObject *self, PyObject *args) {
         return NULL;
     simt_status status = ir_parse(text, &f);
     if (status == SIMT_OK) status = prepare(f, true, false);
-    if (status == SIMT_OK) status = target_compile(t, f, &b, &c, &by);
+    if (status == SIMT_OK) status = compile(t, f, &b, &c, &by);
     if (status == SIMT_OK) {
         strbuf listing;
         strbuf_init(&listing);
@@ -360,14 +369,23 @@ static PyObject *memory_ns(PyObject *self, PyObject *argument) {
 /* ---- the order of back ends ---- */
 
 static bool has_no_floats(ir_op op, ir_type type) { return !ir_type_is_float(type); }
-static simt_status decline(const ir_func *f, const backend_options *options, code **out) {
+static simt_status decline(const ir_func *f, facts_book *facts, const backend_options *options,
+                           code **out) {
     return status_fail(SIMT_ERR_UNSUPPORTED, "declined");
 }
-static simt_status decline_blocks(const ir_func *f, const backend_options *options, code **out) {
-    return options->block[0] > 1 ? decline(f, options, out) : backend_vm.compile(f, options, out);
+static simt_status decline_blocks(const ir_func *f, facts_book *facts,
+                                  const backend_options *options, code **out) {
+    if (options->block[0] > 1) return decline(f, facts, options, out);
+    return backend_vm.compile(f, facts, options, out);
+}
+static simt_status without_math(const ir_func *f, facts_book *facts, const backend_options *options,
+                                code **out) {
+    if (options->block[0] != 2) return decline(f, facts, options, out);
+    return backend_vm.compile(f, facts, options, out);
 }
 static void destroy_text(code *c) { heap_free(c); }
-static simt_status make_text(const ir_func *f, const backend_options *options, code **out) {
+static simt_status make_text(const ir_func *f, facts_book *facts, const backend_options *options,
+                             code **out) {
     code_text *c = heap_zeroed(1, sizeof *c);
     if (c == NULL) return status_fail(SIMT_ERR_MEMORY, "out of memory");
     c->base = (code){.kind = CODE_TEXT, .name = "text", .destroy = destroy_text};
@@ -376,13 +394,16 @@ static simt_status make_text(const ir_func *f, const backend_options *options, c
 }
 
 /* ir_backend(text, block, makes_text) -> the name of the back end that compiled it, of: `none`, which declines
- * all; `integers`, which has no floats and only blocks of one thread; `text`, or vm */
+ * all; `plain`, which wants no device functions as operations, and only blocks of two threads; `integers`, which
+ * has no floats and only blocks of one thread; `text`, or vm */
 static PyObject *ir_backend(PyObject *self, PyObject *args) {
     static const backend none = {.name = "none", .compile = decline},
+                         plain = {.name = "plain", .compile = without_math},
                          integers = {.name = "integers",
                                      .compile = decline_blocks,
                                      .supports = has_no_floats},
-                         as_text = {.name = "text", .compile = make_text};
+                         as_text = {
+                             .name = "text", .wishes = {.calls_math = true}, .compile = make_text};
     const char *text;
     PyObject *block;
     int makes_text;
@@ -393,14 +414,15 @@ static PyObject *ir_backend(PyObject *self, PyObject *args) {
     if (cpu == NULL) return NULL;
     target t = {.name = "test", .device = cpu->device};
     t.backends[0] = &none;
-    t.backends[1] = &integers;
-    t.backends[2] = makes_text ? &as_text : &backend_vm;
+    t.backends[1] = &plain;
+    t.backends[2] = &integers;
+    t.backends[3] = makes_text ? &as_text : &backend_vm;
     ir_func *f = NULL;
     code *c = NULL;
     const backend *by = NULL;
     simt_status status = ir_parse(text, &f);
     if (status == SIMT_OK) status = prepare(f, true, false);
-    if (status == SIMT_OK) status = target_compile(&t, f, &b, &c, &by);
+    if (status == SIMT_OK) status = compile(&t, f, &b, &c, &by);
     if (status == SIMT_OK) c->destroy(c);
     if (f != NULL) ir_func_free(f);
     return binding_ok(status) ? PyUnicode_FromString(by->name) : NULL;
