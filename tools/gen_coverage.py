@@ -45,8 +45,7 @@ MODULES = {
         "numba.cuda.fp16",
         "numba.cuda.libdevice",
     ),
-    "tensorflow": ("tensorflow",),
-    "keras": ("keras",),
+    "tensorflow": ("tensorflow", "tensorflow.config"),
 }
 # Classes whose methods are listed too.
 CLASSES = {

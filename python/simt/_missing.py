@@ -15,6 +15,9 @@ import sys
 
 _PACKAGE = os.path.dirname(os.path.abspath(__file__))
 
+# The versions of Keras whose backend simt can be.
+KERAS_VERSIONS = ">= 3.15, < 3.16"
+
 # For whole faces that are not there: what a user can take instead.
 INSTEAD = {
     "cupy": "numpy",

@@ -110,11 +110,13 @@ def main(args):
 def describe(device, why, aliased, keep):
     """The one line on stderr: device, why, what is aliased, which real ones are left aside."""
     parts = [f"simt: {device}: {why}"]
-    names = ", ".join(aliased) or tr("nothing yet", "暂无")
+    names = ", ".join(n for n in aliased if n != "keras") or tr("nothing yet", "暂无")
     parts.append(tr(f"simt's own: {names}", f"由 simt 提供: {names}"))
     for name in aliased:
         real = alias.find_real(name)
-        if real:
+        if real and name == "keras":
+            parts.append(tr(f"keras {real[1]} on simt", f"keras {real[1]} 运行在 simt 上"))
+        elif real:
             what = f"{name} {real[1]}".rstrip()
             parts.append(
                 tr(

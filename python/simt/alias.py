@@ -65,6 +65,8 @@ class _Finder:
         root, _, rest = name.partition(".")
         if root not in self.names:
             return None
+        if root == "keras":
+            return _stock_keras(name)
         # importlib.util.find_spec asks whether there is one: that is no error.
         importing = sys._getframe(2).f_code.co_name == "_find_and_load_unlocked"
         if not is_there(root):
@@ -87,6 +89,20 @@ class _Finder:
         return spec
 
 
+def _stock_keras(name):
+    """Keras is the stock one, on our backend: whoever looks for it puts the backend in place."""
+    if name == "keras" and PathFinder.find_spec(name) is None:
+        if sys._getframe(3).f_code.co_name == "_find_and_load_unlocked":
+            raise ModuleNotFoundError(
+                "No module named 'keras': simt runs the stock one; pip install 'simt[keras]'",
+                name=name,
+            )
+        return None
+    import simt.keras  # noqa: F401 (its finder answers from now on)
+
+    return None
+
+
 def _has(name):
     """Whether simt has the submodule name ('torch.nn'); its parent has been imported already."""
     ours = "simt." + name
@@ -98,8 +114,10 @@ def _has(name):
         return False
     if isinstance(parent.__dict__.get(last), type(sys)):
         return True
-    found = PathFinder.find_spec(ours, getattr(parent, "__path__", []))
-    return found is not None and found.loader is not None
+    path = getattr(parent, "__path__", [])
+    found = (f.find_spec(ours, path) for f in sys.meta_path if hasattr(f, "find_spec"))
+    spec = next((s for s in found if s is not None), None)
+    return spec is not None and spec.loader is not None
 
 
 def _not_yet(root, name):
@@ -112,13 +130,18 @@ def _not_yet(root, name):
     return ModuleNotFoundError(text + hint(root, near), name=name)
 
 
-def _installed():
-    """The finder in place, or None."""
-    return next((f for f in sys.meta_path if isinstance(f, _Finder)), None)
+def answered():
+    """The names that `import` finds here rather than among the installed libraries."""
+    finder = next((f for f in sys.meta_path if isinstance(f, _Finder)), None)
+    return frozenset() if finder is None else finder.names - {"keras"}
 
 
 def _is_ours(module):
-    return getattr(module, "__name__", "").partition(".")[0] == "simt"
+    name = getattr(module, "__name__", "")
+    if name == "keras":  # the stock one: ours when it runs on our backend
+        config = sys.modules.get("keras.src.backend.config")
+        return getattr(config, "_BACKEND", None) == "simt"
+    return name.partition(".")[0] == "simt"
 
 
 def install(*names, keep=(), children=True):
@@ -168,7 +191,7 @@ def _remove():
     """Takes out the finder and the names it put into sys.modules."""
     sys.meta_path[:] = [f for f in sys.meta_path if not isinstance(f, _Finder)]
     for name, module in list(sys.modules.items()):
-        if name.partition(".")[0] in NAMES and _is_ours(module):
+        if name.partition(".")[0] in NAMES and _is_ours(module) and name != "keras":
             del sys.modules[name]
 
 

@@ -155,7 +155,8 @@ def look_at_packages():
     return {
         "versions": versions,
         "extension": core.origin if core else None,
-        "faces": list(alias.available()),
+        "faces": [n for n in alias.available() if n != "keras"],
+        "keras": real.pop("keras", None),
         "real": real,
     }
 
@@ -424,7 +425,7 @@ def not_yet(packages):
         tr("raw CUDA C and PTX kernels", "CUDA C 与 PTX 内核"),
         tr("machine code on the CPU (the portable back end runs)", "CPU 机器码 (目前用可移植后端)"),
     ]
-    faces = [n for n in alias.NAMES if n not in packages["faces"]]
+    faces = [n for n in alias.NAMES if n not in packages["faces"] and n != "keras"]
     return [*things, *([", ".join(faces)] if faces else [])]
 
 
@@ -451,6 +452,19 @@ def _toolkit_line(toolkit):
     if not toolkit["nvcc"]:
         return tr("none (none is needed)", "没有 (不需要)")
     return f"{toolkit['version'] or '?'}, {toolkit['nvcc']}"
+
+
+def _keras_line(version):
+    if version is None:
+        return tr(
+            "not installed (pip install 'simt[keras]')", "没有安装 (pip install 'simt[keras]')"
+        )
+    from simt._missing import KERAS_VERSIONS
+
+    return tr(
+        f"{version}, with simt as its backend (it needs {KERAS_VERSIONS})",
+        f"{version}, 以 simt 为后端 (需要 {KERAS_VERSIONS})",
+    )
 
 
 def _pairs(items):
@@ -481,6 +495,7 @@ def render(report):
         (tr("runs on", "依赖"), _pairs(packages["versions"].items())),
         (tr("simt's own", "simt 提供"), ", ".join(packages["faces"]) or "-"),
         (tr("real ones", "原版库"), real),
+        ("Keras", _keras_line(packages["keras"])),
         (
             tr("device", "设备"),
             f"{report['device']['name'] or '-'}: {report['device']['why']}",

@@ -10,7 +10,7 @@ import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 PACKAGE = os.path.join(ROOT, "python", "simt")
-FACES = ("cupy", "keras", "numba", "tensorflow", "torch", "torchvision")
+FACES = ("cupy", "keras", "keras_backend", "numba", "tensorflow", "torch", "torchvision")
 
 TORCH = {
     "torch/__init__.py": """

@@ -1,0 +1,254 @@
+"""keras.ops.math: segments, top k, Fourier transforms (by NumPy), special functions."""
+
+import builtins
+import math as _math
+
+import numpy as np
+
+from simt._core import torch as C
+from simt.keras_backend import core
+from simt.keras_backend import numpy as knp
+from simt.keras_backend.core import FLOATS, convert_to_numpy, convert_to_tensor
+from simt.torch import _functions as F
+
+# ---- segments
+
+
+def _segments(data, segment_ids, num_segments):
+    data = convert_to_tensor(data)
+    ids = convert_to_tensor(segment_ids).to(C.int64)
+    if num_segments is None:
+        num_segments = int(C.amax(ids).item()) + 1
+    return data, ids, int(num_segments)
+
+
+def segment_sum(data, segment_ids, num_segments=None, sorted=False):
+    data, ids, n = _segments(data, segment_ids, num_segments)
+    # What belongs to no segment goes to one more, which is left out.
+    ids = C.where(C.logical_or(ids < 0, ids >= n), n, ids)
+    out = C._full("zeros", (n + 1, *data.shape[1:]), 0, data.dtype, "cpu", False)
+    return core._add_at(out, ids.unsqueeze(1), data)[:n]
+
+
+def _segment_extremum(pick, neutral):
+    """Where each segment's extremum lies is found by NumPy, what is there by gathering it."""
+
+    def operation(data, segment_ids, num_segments=None, sorted=False):
+        data, ids, n = _segments(data, segment_ids, num_segments)
+        values, where = convert_to_numpy(data), convert_to_numpy(ids)
+        best = np.full((n, *values.shape[1:]), -1, np.int64)
+        for row, k in enumerate(where):
+            if 0 <= k < n:
+                held = np.take_along_axis(values, np.maximum(best[k], 0)[None], 0)[0]
+                better = (best[k] < 0) | pick(values[row], held)
+                best[k] = np.where(better, row, best[k])
+        at = convert_to_tensor(np.maximum(best, 0))
+        out = data.gather(0, at)
+        empty = convert_to_tensor(best < 0)
+        low = neutral if data.dtype in FLOATS else _int_limit(data.dtype, neutral)
+        return C.where(empty, knp._scalar(low, data.dtype), out)
+
+    return operation
+
+
+def _int_limit(dtype, neutral):
+    info = F.iinfo(dtype)
+    return info.min if neutral < 0 else info.max
+
+
+segment_max = _segment_extremum(np.greater, -_math.inf)
+segment_min = _segment_extremum(np.less, _math.inf)
+
+
+def segment_prod(data, segment_ids, num_segments=None, sorted=False):
+    data, ids, n = _segments(data, segment_ids, num_segments)
+    member = ids.unsqueeze(0) == C._arange(0, n, 1, C.int64).unsqueeze(1)
+    member = member.reshape(n, -1, *[1] * (data.dim() - 1))
+    return C.prod(C.where(member, data.unsqueeze(0), knp._scalar(1, data.dtype)), 1).to(data.dtype)
+
+
+# ---- order
+
+
+def top_k(x, k, sorted=True):
+    values, indices = F.topk(convert_to_tensor(x), int(k))
+    return values, indices.to(C.int32)
+
+
+def in_top_k(targets, predictions, k):
+    targets = convert_to_tensor(targets).to(C.int64).unsqueeze(1)
+    predictions = convert_to_tensor(predictions)
+    least = top_k(predictions, k)[0].amin(-1, keepdim=True)
+    return (predictions.gather(-1, targets) >= least).squeeze(-1)
+
+
+def logsumexp(x, axis=None, keepdims=False):
+    x = knp._float(x)
+    if x.dim() == 0:
+        return x
+    axes = knp._axes(axis, x.dim())
+    top = C.amax(x, axes, keepdim=True).detach()
+    top = C.where(C.isfinite(top), top, knp.zeros_like(top))
+    out = C.log(C.sum(C.exp(x - top), axes, keepdim=True)) + top
+    return out if keepdims else knp.squeeze(out, axes)
+
+
+def cdist(x, y):
+    x, y = knp._operands(x, y)
+    if x.dim() < 2 or y.dim() < 2:
+        raise ValueError("`cdist` inputs must have rank >= 2")
+    if x.shape[-1] != y.shape[-1]:
+        raise ValueError("Last dimension of inputs to `cdist` must match")
+    d = x.unsqueeze(-2) - y.unsqueeze(-3)
+    return C.sqrt(C.sum(d * d, -1))
+
+
+# ---- signals
+
+
+def extract_sequences(x, sequence_length, sequence_stride):
+    x = convert_to_tensor(x)
+    count = (x.shape[-1] - (sequence_length - sequence_stride)) // sequence_stride
+    starts = C._arange(0, count, 1, C.int64).unsqueeze(1) * sequence_stride
+    return knp.take(x, starts + C._arange(0, sequence_length, 1, C.int64), -1)
+
+
+def _pair(x):
+    """The complex array that a pair of real and imaginary parts stands for; their dtype."""
+    if not isinstance(x, (tuple, list)) or len(x) != 2:
+        raise ValueError(
+            f"Input `x` should be a tuple of two tensors - real and imaginary.Received: x={x}"
+        )
+    real, imag = (convert_to_tensor(part) for part in x)
+    if real.shape != imag.shape:
+        raise ValueError(
+            "Input `x` should be a tuple of two tensors - real and imaginary."
+            "Both the real and imaginary parts should have the same shape. "
+            f"Received: x[0].shape = {tuple(real.shape)}, x[1].shape = {tuple(imag.shape)}"
+        )
+    if real.dtype not in FLOATS or imag.dtype not in FLOATS:
+        raise ValueError(f"At least one tensor in input `x` is not of type float.Received: x={x}.")
+    return convert_to_numpy(real) + 1j * convert_to_numpy(imag), real.dtype
+
+
+def _parts(z, dtype):
+    return convert_to_tensor(z.real, dtype), convert_to_tensor(z.imag, dtype)
+
+
+def fft(x):
+    z, dtype = _pair(x)
+    return _parts(np.fft.fft(z), dtype)
+
+
+def fft2(x):
+    z, dtype = _pair(x)
+    return _parts(np.fft.fft2(z), dtype)
+
+
+def ifft2(x):
+    z, dtype = _pair(x)
+    return _parts(np.fft.ifft2(z), dtype)
+
+
+def rfft(x, fft_length=None):
+    x = knp._float(x)
+    return _parts(np.fft.rfft(convert_to_numpy(x), fft_length), x.dtype)
+
+
+def irfft(x, fft_length=None):
+    z, dtype = _pair(x)
+    return convert_to_tensor(np.fft.irfft(z, fft_length), dtype)
+
+
+def _window(window, sequence_length, fft_length):
+    """The window, padded to the length of the transform."""
+    before = (fft_length - sequence_length) // 2
+    if window is None:
+        return np.ones(fft_length)
+    if isinstance(window, str):
+        if window not in ("hann", "hamming"):
+            raise ValueError(
+                "If a string is passed to `window`, it must be one of "
+                f'`"hann"`, `"hamming"`. Received: window={window}'
+            )
+        turn = 2 * np.pi * np.arange(sequence_length) / sequence_length
+        base = 0.5 if window == "hann" else 0.54
+        window = base - (1 - base) * np.cos(turn)
+    else:
+        window = np.asarray(knp._host(window))
+    if window.shape != (sequence_length,):
+        raise ValueError(
+            "The shape of `window` must be equal to [sequence_length]."
+            f"Received: window shape={window.shape}"
+        )
+    return np.pad(window, (before, fft_length - sequence_length - before))
+
+
+def stft(x, sequence_length, sequence_stride, fft_length, window="hann", center=True):
+    x = convert_to_tensor(x)
+    if x.dtype not in (C.float32, C.float64):
+        raise TypeError(
+            "Invalid input type. Expected `float32` or `float64`. "
+            f"Received: input type={core.NAMES[x.dtype]}"
+        )
+    if fft_length < sequence_length:
+        raise ValueError(
+            "`fft_length` must equal or larger than `sequence_length`. "
+            f"Received: sequence_length={sequence_length}, fft_length={fft_length}"
+        )
+    weights = _window(window, sequence_length, fft_length)
+    if center:
+        widths = [(0, 0)] * (x.dim() - 1) + [(fft_length // 2, fft_length // 2)]
+        x = knp.pad(x, widths, mode="reflect")
+    frames = extract_sequences(x, fft_length, sequence_stride)
+    return rfft(frames * convert_to_tensor(weights, x.dtype), fft_length)
+
+
+def istft(
+    x,
+    sequence_length,
+    sequence_stride,
+    fft_length,
+    length=None,
+    window="hann",
+    center=True,
+):
+    z, dtype = _pair(x)
+    weights = _window(window, sequence_length, fft_length)
+    frames = np.fft.irfft(z, fft_length) * weights
+    count = frames.shape[-2]
+    size = fft_length + sequence_stride * (count - 1)
+    out, scale = np.zeros((*frames.shape[:-2], size)), np.zeros(size)
+    for i in range(count):
+        place = builtins.slice(i * sequence_stride, i * sequence_stride + fft_length)
+        out[..., place] += frames[..., i, :]
+        scale[place] += weights**2
+    out = out / np.where(scale > 1e-10, scale, 1.0)
+    start = fft_length // 2 if center else 0
+    end = size - (fft_length // 2 if center else 0) if length is None else start + length
+    return convert_to_tensor(out[..., start:end], dtype)
+
+
+# ---- special functions
+
+
+def rsqrt(x):
+    return C.rsqrt(knp._float(x))
+
+
+def erf(x):
+    return C.erf(knp._float(x))
+
+
+def erfc(x):
+    return C.erfc(knp._float(x))
+
+
+def erfinv(x):
+    return C.erfinv(knp._float(x))
+
+
+def logdet(x):
+    from simt.keras_backend.linalg import slogdet
+
+    return slogdet(x)[1]

@@ -1,0 +1,368 @@
+"""fit, evaluate, predict: Keras's loop, each step eager on the tape.
+
+A step's operations are one program: it runs when the progress bar looks at the metrics, and is
+planned once. While a step records, the tensors of the trainable variables want gradients.
+"""
+
+import warnings
+
+import numpy as np
+from keras.src import backend, tree
+from keras.src import callbacks as callbacks_module
+from keras.src import optimizers as optimizers_module
+from keras.src.backend import config
+from keras.src.trainers import trainer as base_trainer
+from keras.src.trainers.data_adapters import array_slicing, data_adapter_utils
+from keras.src.trainers.epoch_iterator import EpochIterator
+from keras.src.utils import traceback_utils
+from keras.src.utils.python_utils import pythonify_logs
+
+from simt._core import torch as C
+from simt.keras_backend import core
+
+
+class _Step:
+    """Who records a training step: variables that are read want gradients."""
+
+    def __init__(self):
+        self.variables = []
+
+    def watch_variable(self, variable):
+        value = variable._value
+        if not value.requires_grad and value.dtype in core.FLOATS:
+            value.requires_grad_(True)
+            self.variables.append(value)
+
+    def assigned(self, variable, value):
+        pass
+
+    def end(self):
+        for value in self.variables:
+            value.requires_grad_(False)
+
+
+def _on_host(data):
+    """Tensors as NumPy arrays: Keras's adapters slice those."""
+    return tree.map_structure(
+        lambda x: core.convert_to_numpy(x) if isinstance(x, (core.Tensor, core.Variable)) else x,
+        data,
+    )
+
+
+class SimtTrainer(base_trainer.Trainer):
+    def __init__(self):
+        super().__init__()
+        self.train_function = None
+        self.test_function = None
+        self.predict_function = None
+
+    # ---- one step, each of which users may override
+
+    def _forward(self, x, training):
+        return self(x, training=training) if self._call_has_training_arg else self(x)
+
+    def _track_loss(self, loss, x):
+        rows = next(i for i in tree.flatten(x) if i is not None).shape[0]
+        self._loss_tracker.update_state(loss.detach(), sample_weight=rows)
+
+    def train_step(self, data):
+        x, y, sample_weight = data_adapter_utils.unpack_x_y_sample_weight(data)
+        step = _Step()
+        with core.recording(step):
+            y_pred = self._forward(x, training=True)
+            loss = self._compute_loss(
+                x=x, y=y, y_pred=y_pred, sample_weight=sample_weight, training=True
+            )
+            scaled = loss if self.optimizer is None else self.optimizer.scale_loss(loss)
+        variables = self.trainable_variables
+        try:
+            gradients = self._gradients(scaled, variables)
+        finally:
+            step.end()
+        self._track_loss(loss, x)
+        if variables:
+            self.optimizer.apply(gradients, variables)
+        else:
+            warnings.warn("The model does not have any trainable weights.")
+        y_pred = tree.map_structure(core.stop_gradient, y_pred)
+        return self.compute_metrics(x, y, y_pred, sample_weight=sample_weight)
+
+    @staticmethod
+    def _gradients(loss, variables):
+        """None where the loss does not depend on a variable."""
+        wanted = [v._value for v in variables if v._value.requires_grad]
+        if not wanted or not loss.requires_grad:
+            return [None] * len(variables)
+        found = iter(C._grad((loss,), tuple(wanted), (None,), False, False, True))
+        return [next(found) if v._value.requires_grad else None for v in variables]
+
+    def test_step(self, data):
+        x, y, sample_weight = data_adapter_utils.unpack_x_y_sample_weight(data)
+        y_pred = self._forward(x, training=False)
+        loss = self._compute_loss(
+            x=x, y=y, y_pred=y_pred, sample_weight=sample_weight, training=False
+        )
+        self._track_loss(loss, x)
+        return self.compute_metrics(x, y, y_pred, sample_weight=sample_weight)
+
+    def predict_step(self, data):
+        x, _, _ = data_adapter_utils.unpack_x_y_sample_weight(data)
+        return self._forward(x, training=False)
+
+    # ---- functions of one or several batches
+
+    def make_train_function(self, force=False):
+        if self.train_function is None or force:
+            self.train_function = _last_of(lambda data: self.train_step(_tensors(data)))
+        return self.train_function
+
+    def make_test_function(self, force=False):
+        if self.test_function is None or force:
+            self.test_function = _last_of(lambda data: self.test_step(_tensors(data)))
+        return self.test_function
+
+    def make_predict_function(self, force=False):
+        if self.predict_function is None or force:
+
+            def predict(batches):
+                made = [self.predict_step(_tensors(data)) for data in batches]
+                if len(made) == 1:
+                    return made[0]
+                return tree.map_structure(lambda *parts: C.cat(list(parts), 0), *made)
+
+            self.predict_function = predict
+        return self.predict_function
+
+    # ---- loops
+
+    def _iterator(self, x, y=None, sample_weight=None, steps=None, **kw):
+        x, y, sample_weight = _on_host((x, y, sample_weight))
+        return EpochIterator(
+            x=x,
+            y=y,
+            sample_weight=sample_weight,
+            steps_per_epoch=steps,
+            steps_per_execution=self.steps_per_execution,
+            **kw,
+        )
+
+    def _callbacks(self, callbacks, iterator, verbose, epochs=1, history=False):
+        if isinstance(callbacks, callbacks_module.CallbackList):
+            return callbacks
+        return callbacks_module.CallbackList(
+            callbacks,
+            add_history=history,
+            add_progbar=verbose != 0,
+            verbose=verbose,
+            epochs=epochs,
+            steps=iterator.num_batches,
+            model=self,
+        )
+
+    @traceback_utils.filter_traceback
+    def fit(
+        self,
+        x=None,
+        y=None,
+        batch_size=None,
+        epochs=1,
+        verbose="auto",
+        callbacks=None,
+        validation_split=0.0,
+        validation_data=None,
+        shuffle=True,
+        class_weight=None,
+        sample_weight=None,
+        initial_epoch=0,
+        steps_per_epoch=None,
+        validation_steps=None,
+        validation_batch_size=None,
+        validation_freq=1,
+    ):
+        self._assert_compile_called("fit")
+        most = config.max_epochs()
+        if most and most < epochs:
+            warnings.warn(f"Limiting epochs to {most}")
+            epochs = most
+        self._eval_epoch_iterator = None
+        if validation_split and validation_data is None:
+            (x, y, sample_weight), validation_data = array_slicing.train_validation_split(
+                _on_host((x, y, sample_weight)), validation_split=validation_split
+            )
+        validation = None
+        if validation_data is not None:
+            validation = data_adapter_utils.unpack_x_y_sample_weight(validation_data)
+        iterator = self._iterator(
+            x,
+            y,
+            sample_weight,
+            steps_per_epoch,
+            batch_size=batch_size,
+            shuffle=shuffle,
+            class_weight=class_weight,
+        )
+        self._symbolic_build(iterator=iterator)
+        iterator.reset()
+        callbacks = self._callbacks(callbacks, iterator, verbose, epochs, history=True)
+        self.stop_training = False
+        self.make_train_function()
+        callbacks.on_train_begin()
+        training_logs = {}
+        for epoch in range(self._initial_epoch or initial_epoch, epochs):
+            logs = self._train_epoch(iterator, callbacks, epoch)
+            if validation is not None and self._should_eval(epoch, validation_freq):
+                logs.update(
+                    self._validate(
+                        validation, validation_batch_size or batch_size, validation_steps, callbacks
+                    )
+                )
+            callbacks.on_epoch_end(epoch, logs)
+            training_logs = logs
+            if self.stop_training:
+                break
+        if isinstance(self.optimizer, optimizers_module.Optimizer) and epochs > 0:
+            self.optimizer.finalize_variable_values(self.trainable_weights)
+        self._eval_epoch_iterator = None
+        callbacks.on_train_end(logs=training_logs)
+        return self.history
+
+    def _train_epoch(self, iterator, callbacks, epoch):
+        self.reset_metrics()
+        callbacks.on_epoch_begin(epoch)
+        logs = {}
+        for begin, end, data in iterator:
+            callbacks.on_train_batch_begin(begin)
+            logs = self.train_function(data)
+            callbacks.on_train_batch_end(end, logs)
+            if self.stop_training:
+                break
+        return dict(self._get_metrics_result_or_logs(logs))
+
+    def _validate(self, validation, batch_size, steps, callbacks):
+        x, y, sample_weight = validation
+        if self._eval_epoch_iterator is None:
+            self._eval_epoch_iterator = self._iterator(
+                x, y, sample_weight, steps, batch_size=batch_size, shuffle=False
+            )
+        logs = self.evaluate(
+            x=x,
+            y=y,
+            sample_weight=sample_weight,
+            batch_size=batch_size,
+            steps=steps,
+            callbacks=callbacks,
+            return_dict=True,
+            _use_cached_eval_dataset=True,
+        )
+        return {f"val_{name}": value for name, value in logs.items()}
+
+    @traceback_utils.filter_traceback
+    def evaluate(
+        self,
+        x=None,
+        y=None,
+        batch_size=None,
+        verbose="auto",
+        sample_weight=None,
+        steps=None,
+        callbacks=None,
+        return_dict=False,
+        **kwargs,
+    ):
+        self._assert_compile_called("evaluate")
+        cached = kwargs.pop("_use_cached_eval_dataset", False)
+        if kwargs:
+            raise ValueError(f"Arguments not recognized: {kwargs}")
+        iterator = self._eval_epoch_iterator if cached else None
+        if iterator is None:
+            iterator = self._iterator(
+                x, y, sample_weight, steps, batch_size=batch_size, shuffle=False
+            )
+        self._symbolic_build(iterator=iterator)
+        iterator.reset()
+        callbacks = self._callbacks(callbacks, iterator, verbose)
+        self.make_test_function()
+        self.stop_evaluating = False
+        callbacks.on_test_begin()
+        self.reset_metrics()
+        logs = {}
+        for begin, end, data in iterator:
+            callbacks.on_test_batch_begin(begin)
+            logs = self.test_function(data)
+            callbacks.on_test_batch_end(end, logs)
+            if self.stop_evaluating:
+                break
+        logs = pythonify_logs(self._get_metrics_result_or_logs(logs))
+        callbacks.on_test_end(logs)
+        return logs if return_dict else self._flatten_metrics_in_order(logs)
+
+    @traceback_utils.filter_traceback
+    def predict(self, x, batch_size=None, verbose="auto", steps=None, callbacks=None):
+        iterator = self._iterator(x, steps=steps, batch_size=batch_size, shuffle=False)
+        callbacks = self._callbacks(callbacks, iterator, verbose)
+        self.make_predict_function()
+        self.stop_predicting = False
+        callbacks.on_predict_begin()
+        outputs = []
+        for begin, end, data in iterator:
+            callbacks.on_predict_batch_begin(begin)
+            made = self.predict_function(data)
+            outputs.append(tree.map_structure(core.convert_to_numpy, made))
+            callbacks.on_predict_batch_end(end, {"outputs": made})
+            if self.stop_predicting:
+                break
+        callbacks.on_predict_end()
+        if not outputs:
+            raise ValueError("Unexpected result of `predict_function`: no batch was given")
+        return tree.map_structure(lambda *parts: np.concatenate(parts), *outputs)
+
+    # ---- single batches
+
+    def train_on_batch(self, x, y=None, sample_weight=None, class_weight=None, return_dict=False):
+        self._assert_compile_called("train_on_batch")
+        if class_weight is not None:
+            if sample_weight is not None:
+                raise ValueError(
+                    "Arguments `sample_weight` and `class_weight` "
+                    "cannot be specified at the same time. "
+                    f"Received: sample_weight={sample_weight}, class_weight={class_weight}"
+                )
+            sample_weight = data_adapter_utils.class_weight_to_sample_weights(y, class_weight)
+        return self._on_batch("train", (x, y, sample_weight), return_dict)
+
+    def test_on_batch(self, x, y=None, sample_weight=None, return_dict=False):
+        self._assert_compile_called("test_on_batch")
+        return self._on_batch("test", (x, y, sample_weight), return_dict)
+
+    def _on_batch(self, kind, data, return_dict):
+        data = _tensors(data)
+        self._symbolic_build(data_batch=data)
+        function = getattr(self, f"make_{kind}_function")()
+        self.reset_metrics()
+        logs = pythonify_logs(function([data]))
+        return logs if return_dict else self._flatten_metrics_in_order(logs)
+
+    def predict_on_batch(self, x):
+        made = self.make_predict_function()([(x,)])
+        return tree.map_structure(backend.convert_to_numpy, made)
+
+
+def _last_of(step):
+    """A function of several batches: the logs of the last one."""
+
+    def function(batches):
+        for data in batches:
+            logs = step(data)
+        return logs
+
+    return function
+
+
+def _tensors(data):
+    return tree.map_structure(lambda x: x if x is None else _tensor(x), data)
+
+
+def _tensor(x):
+    if isinstance(x, np.ndarray) and x.dtype.kind in "OSU":
+        return x
+    return core.convert_to_tensor(x)

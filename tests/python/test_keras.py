@@ -1,0 +1,184 @@
+"""Stock Keras with simt as its backend: the hook, training, files, what is absent."""
+
+import os
+import subprocess
+import sys
+from importlib.machinery import PathFinder
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+if PathFinder.find_spec("keras") is None:
+    pytest.skip("Keras is not installed", allow_module_level=True)
+
+os.environ.setdefault("KERAS_HOME", os.path.join(os.environ.get("TMPDIR", "/tmp"), "simt-keras"))
+import simt.keras  # isort: skip (before Keras)
+import keras
+from keras import ops
+
+SEED = Path(__file__).resolve().parents[2] / "examples" / "seed"
+
+
+def python(code, *args, **env):
+    """(exit code, stdout, stderr) of a new Python."""
+    env = {k: v for k, v in os.environ.items() if k != "KERAS_BACKEND"} | env
+    env["PYTHONPATH"] = os.pathsep.join(os.path.abspath(p) for p in sys.path if p)
+    done = subprocess.run(
+        [sys.executable, *args, "-c", code], env=env, capture_output=True, text=True, timeout=300
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+# ---- the hook
+
+
+def test_backend_is_simt():
+    assert keras.backend.backend() == "simt"
+    assert ops.ones(2).numpy().tolist() == [1.0, 1.0]
+
+
+def test_another_backend_wins_with_one_line():
+    code = "import simt.keras, sys; print([f for f in sys.meta_path if f is simt.keras._Finder])"
+    status, out, err = python(code, KERAS_BACKEND="jax")
+    assert (status, out) == (0, "[]\n")
+    assert err == "simt.keras: KERAS_BACKEND=jax is set: Keras runs on it\n"
+
+
+def test_every_anchor_must_be_there_once():
+    for name in simt.keras.PATCHES:
+        with pytest.raises(ImportError, match=r"cannot be the backend of Keras 3\.15.*0 places"):
+            simt.keras._patched(name, b"import os\n")
+        anchor = simt.keras.PATCHES[name][0].encode()
+        with pytest.raises(ImportError, match="2 places"):
+            simt.keras._patched(name, anchor + anchor)
+
+
+def test_lines_of_patched_modules_are_those_of_the_file():
+    import inspect
+
+    from keras.src.layers.layer import Layer
+
+    text = Path(inspect.getsourcefile(Layer)).read_text().splitlines()
+    assert text[Layer.call.__code__.co_firstlineno - 1].strip().startswith(("def call", "@"))
+
+
+def test_keras_imported_before_is_refused():
+    code = (
+        "import sys, types; m = types.ModuleType('keras.src.backend.config');"
+        "m.backend = lambda: 'jax'; sys.modules['keras.src.backend.config'] = m; import simt.keras"
+    )
+    status, _, err = python(code)
+    assert status == 1
+    assert "RuntimeError: simt.keras: Keras is imported already (its backend is jax)" in err
+
+
+def test_our_faces_are_absent_for_keras():
+    code = (
+        "import tensorflow, torch, keras; from keras.src.utils.module_utils import tensorflow as t;"
+        "from keras.src.utils.module_utils import jax as j; print(t.available, j.available)"
+    )
+    status, out, err = python(f"import simt.alias; simt.alias.install(); {code}")
+    assert (status, out) == (0, "False False\n"), err
+
+
+# ---- training: against the same steps in NumPy
+
+
+def softmax(x):
+    e = np.exp(x - x.max(1, keepdims=True))
+    return e / e.sum(1, keepdims=True)
+
+
+def test_sgd_steps_are_those_of_numpy():
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(64, 5)).astype("float32"), rng.integers(0, 3, 64)
+    model = keras.Sequential(
+        [keras.Input((5,)), keras.layers.Dense(7, activation="tanh"), keras.layers.Dense(3)]
+    )
+    w1, b1, w2, b2 = (w.astype("float64") for w in model.get_weights())
+    model.compile(
+        keras.optimizers.SGD(0.1), keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    )
+    for step in range(20):
+        at = slice(step % 4 * 16, step % 4 * 16 + 16)
+        loss = model.train_on_batch(x[at], y[at])
+        h = np.tanh(x[at] @ w1 + b1)
+        p = softmax(h @ w2 + b2)
+        np.testing.assert_allclose(loss, -np.log(p[range(16), y[at]]).mean(), rtol=1e-5)
+        d = (p - np.eye(3)[y[at]]) / 16
+        dh = (d @ w2.T) * (1 - h * h)
+        w2, b2 = w2 - 0.1 * h.T @ d, b2 - 0.1 * d.sum(0)
+        w1, b1 = w1 - 0.1 * x[at].T @ dh, b1 - 0.1 * dh.sum(0)
+    for ours, theirs in zip(model.get_weights(), (w1, b1, w2, b2), strict=True):
+        np.testing.assert_allclose(ours, theirs, atol=1e-5)
+
+
+def test_results_outside_training_are_plain_tensors():
+    model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)])
+    assert model(np.ones((3, 2))).numpy().shape == (3, 1)
+    model.compile("sgd", "mse")
+    model.fit(np.ones((4, 2)), np.ones((4, 1)), verbose=0)
+    out = model(np.ones((3, 2)))
+    assert not out.requires_grad and np.asarray(out).shape == (3, 1)
+    assert not any(v.value.requires_grad for v in model.variables)
+
+
+def test_a_value_read_from_a_variable_stays():
+    v = keras.Variable([1.0, 2.0])
+    before = v.value
+    v.assign([5.0, 6.0])
+    assert before.tolist() == [1.0, 2.0] and v.numpy().tolist() == [5.0, 6.0]
+
+
+def test_seeds_give_the_same_numbers():
+    draw = keras.random.normal((3,), seed=7).tolist()
+    assert keras.random.normal((3,), seed=7).tolist() == draw
+    generator = keras.random.SeedGenerator(7)
+    first, second = (keras.random.normal((3,), seed=generator).tolist() for _ in range(2))
+    assert first == draw and second != draw
+    assert generator.state.numpy().tolist() == [7, 2]
+
+
+# ---- the tutorial's programs
+
+
+def seed_program(name, tail=""):
+    code = f"exec(compile(open({str(SEED / name)!r}).read() + {tail!r}, {name!r}, 'exec'))"
+    status, out, err = python(f"import simt.alias; simt.alias.install(); {code}")
+    assert status == 0, err
+    return out
+
+
+def test_devices():
+    assert seed_program("tensorflow_devices.py") == ""
+
+
+@pytest.mark.slow
+def test_mnist():
+    out = seed_program(
+        "tensorflow_mnist.py", "\nprint(model.evaluate(x_test, y_test, verbose=0)[1])"
+    )
+    assert "Epoch 5/5" in out and "1875/1875" in out
+    assert float(out.splitlines()[-1]) >= 0.972
+
+
+def test_mnist_data_is_that_of_torchvision():
+    from simt.torchvision.datasets import mnist
+
+    (x, y), (x_test, y_test) = keras.datasets.mnist.load_data()
+    assert (x.shape, x.dtype, y.shape, y.dtype) == ((60000, 28, 28), "uint8", (60000,), "uint8")
+    assert (x_test.shape, y_test.shape) == ((10000, 28, 28), (10000,))
+    path = mnist._find(os.path.join(mnist._SHIPPED, "MNIST", "raw"), "t10k-labels-idx1-ubyte")
+    assert y_test.tobytes() == mnist._read(path)[8:]
+
+
+def test_tf_keras_is_keras():
+    code = (
+        "import tensorflow as tf, keras; from tensorflow.keras.layers import Dense;"
+        "from tensorflow.keras import datasets; import tensorflow.keras.models;"
+        "print(Dense is keras.layers.Dense, tf.keras.Model is keras.Model,"
+        "datasets is tf.keras.datasets, tf.keras.__name__)"
+    )
+    status, out, err = python(f"import simt.alias; simt.alias.install(); {code}")
+    assert (status, out) == (0, "True True True keras._tf_keras.keras\n"), err
