@@ -45,7 +45,16 @@ MODULES = {
         "numba.cuda.fp16",
         "numba.cuda.libdevice",
     ),
-    "tensorflow": ("tensorflow", "tensorflow.config"),
+    "tensorflow": (
+        "tensorflow",
+        "tensorflow.config",
+        "tensorflow.data",
+        "tensorflow.image",
+        "tensorflow.linalg",
+        "tensorflow.math",
+        "tensorflow.nn",
+        "tensorflow.random",
+    ),
 }
 # Classes whose methods are listed too.
 CLASSES = {
@@ -56,6 +65,8 @@ CLASSES = {
     "torch.optim": ("Optimizer",),
     "torch.utils.data": ("DataLoader",),
     "numba.cuda": ("DeviceNDArray",),
+    "tensorflow": ("GradientTape",),
+    "tensorflow.data": ("Dataset",),
 }
 
 

@@ -182,3 +182,70 @@ def test_tf_keras_is_keras():
     )
     status, out, err = python(f"import simt.alias; simt.alias.install(); {code}")
     assert (status, out) == (0, "True True True keras._tf_keras.keras\n"), err
+
+
+# ---- files, and Keras's own tests
+
+FILES = """
+import os, sys
+if sys.argv[1] == "simt":
+    import simt.keras
+import keras, numpy as np
+folder, me, other = sys.argv[2], sys.argv[1], sys.argv[3]
+
+def make():
+    keras.utils.set_random_seed(1)
+    i = keras.Input((8, 8, 3))
+    x = keras.layers.Conv2D(4, 3, padding="same", activation="relu")(i)
+    x = keras.layers.MaxPooling2D()(keras.layers.BatchNormalization()(x))
+    x = keras.layers.Conv2DTranspose(2, 3, strides=2, padding="same")(x)
+    x = keras.layers.LSTM(5)(keras.layers.Reshape((16, 8))(x))
+    return keras.Model(i, keras.layers.Dense(3, activation="softmax")(x))
+
+x = np.linspace(-1, 1, 2 * 8 * 8 * 3).reshape(2, 8, 8, 3).astype("float32")
+model = make()
+model.save(f"{folder}/{me}.keras")
+model.save_weights(f"{folder}/{me}.weights.h5")
+np.save(f"{folder}/{me}.npy", model.predict(x, verbose=0))
+if os.path.exists(f"{folder}/{other}.keras"):
+    expected = np.load(f"{folder}/{other}.npy")
+    loaded = keras.models.load_model(f"{folder}/{other}.keras")
+    np.testing.assert_allclose(loaded.predict(x, verbose=0), expected, atol=1e-5)
+    fresh = make()
+    fresh.load_weights(f"{folder}/{other}.weights.h5")
+    np.testing.assert_allclose(fresh.predict(x, verbose=0), expected, atol=1e-5)
+    print("the same")
+"""
+
+
+def saved(folder, me, other):
+    env = {} if me == "simt" else {"KERAS_BACKEND": me}
+    code = f"import sys; sys.argv = ['x', {me!r}, {str(folder)!r}, {other!r}]\n{FILES}"
+    status, out, err = python(code, **env)
+    assert status == 0, err
+    return out
+
+
+def test_files_load_again(tmp_path):
+    saved(tmp_path, "simt", "simt")
+    assert saved(tmp_path, "simt", "simt") == "the same\n"
+
+
+@pytest.mark.slow
+def test_files_go_to_and_from_another_backend(tmp_path):
+    """Keras's numpy backend, which itself needs JAX and SciPy."""
+    for name in ("jax", "scipy"):
+        if PathFinder.find_spec(name) is None:
+            pytest.skip(f"{name} is not installed")
+    saved(tmp_path, "simt", "numpy")
+    assert saved(tmp_path, "numpy", "simt") == "the same\n"
+    assert saved(tmp_path, "simt", "numpy") == "the same\n"
+
+
+@pytest.mark.slow
+def test_keras_own_tests():
+    tool = Path(__file__).resolve().parents[2] / "tools" / "keras_suite.py"
+    done = subprocess.run(
+        [sys.executable, str(tool), "--quick"], capture_output=True, text=True, timeout=900
+    )
+    assert done.returncode == 0, done.stdout + done.stderr

@@ -1,4 +1,6 @@
-"""keras.datasets.mnist and fashion_mnist, by the rules of simt.torchvision's datasets.
+"""Data: datasets of simt's faces for Keras's loops; keras.datasets.mnist and fashion_mnist.
+
+The latter come by the rules of simt.torchvision's datasets.
 
 In this order: the file in Keras's own cache, $SIMT_DATA (default: the user's cache folder), the
 copy shipped with simt (MNIST), and what Keras itself does: the network.
@@ -9,6 +11,9 @@ import os
 import sys
 
 import numpy as np
+from keras.src.trainers.data_adapters.data_adapter import DataAdapter
+
+from simt.keras_backend import core
 
 _CLASSES = {"mnist": "MNIST", "fashion_mnist": "FashionMNIST"}
 
@@ -64,3 +69,42 @@ def _from_files(name):
 
 def _array(mnist, path):
     return np.array(mnist._tensor(path).numpy())
+
+
+class Adapter(DataAdapter):
+    """A dataset of simt.tensorflow or a loader of simt.torch as what Keras's loops read from."""
+
+    def __init__(self, dataset, class_weight=None):
+        self._dataset = dataset
+        self._class_weight = class_weight
+
+    def get_numpy_iterator(self):
+        if self._class_weight is None:
+            return iter(self._dataset)
+        from keras.src.trainers.data_adapters import data_adapter_utils as utils
+
+        def weighted():
+            for x, y in self._dataset:
+                labels = core.convert_to_numpy(y)
+                yield x, y, utils.class_weight_to_sample_weights(labels, self._class_weight)
+
+        return weighted()
+
+    @property
+    def num_batches(self):
+        try:
+            return len(self._dataset)
+        except TypeError:
+            return None
+
+    @property
+    def batch_size(self):
+        return None
+
+    @property
+    def has_partial_batch(self):
+        return None
+
+    @property
+    def partial_batch_size(self):
+        return None

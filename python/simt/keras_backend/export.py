@@ -4,5 +4,6 @@
 class SimtExportArchive:
     def __init__(self, *args, **kwargs):
         raise NotImplementedError(
-            "model.export with the simt backend: not in simt yet; nearest is model.save"
+            "`export_saved_model` only currently supports the tensorflow, jax and torch backends. "
+            "With simt: not in simt yet; nearest is model.save"
         )

@@ -610,7 +610,9 @@ def ctc_loss(target, output, target_length, output_length, mask_index=0):
     labels = C.cat([labels, blank[:, :1]], 1)
     emit = log_prob.gather(2, labels.unsqueeze(1).expand(batch, steps, 2 * most + 1))
     low = -1e30
-    skip = C.logical_and(labels[:, 2:] != mask_index, labels[:, 2:] != labels[:, :-2])
+    # From label to label over the blank between them, unless they are the same.
+    odd = C._arange(2, 2 * most + 1, 1, C.int64) % 2 == 1
+    skip = C.logical_and(odd, labels[:, 2:] != labels[:, :-2])
     skip = C.where(skip, 0.0, low).to(emit.dtype)
     wall = knp.full((batch, 1), low, emit.dtype)
     skip = C.cat([wall, wall, skip], 1)

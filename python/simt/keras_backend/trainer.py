@@ -11,6 +11,7 @@ from keras.src import backend, tree
 from keras.src import callbacks as callbacks_module
 from keras.src import optimizers as optimizers_module
 from keras.src.backend import config
+from keras.src.trainers import data_adapters
 from keras.src.trainers import trainer as base_trainer
 from keras.src.trainers.data_adapters import array_slicing, data_adapter_utils
 from keras.src.trainers.epoch_iterator import EpochIterator
@@ -47,6 +48,38 @@ def _on_host(data):
         lambda x: core.convert_to_numpy(x) if isinstance(x, (core.Tensor, core.Variable)) else x,
         data,
     )
+
+
+class _Iterator(EpochIterator):
+    """Batches of generators as they are: tensors need not go to NumPy and back."""
+
+    def _get_iterator(self):
+        adapter = self.data_adapter
+        if isinstance(adapter, data_adapters.GeneratorDataAdapter):
+            batches = adapter.generator()
+        elif isinstance(adapter, data_adapters.PyDatasetAdapter):
+            batches = adapter._get_iterator()
+        else:
+            return adapter.get_numpy_iterator()
+        return (tree.map_structure(_array, batch, none_is_leaf=False) for batch in batches)
+
+
+def _array(x):
+    if isinstance(x, (core.Tensor, np.ndarray)):
+        return x
+    return x.toarray() if hasattr(x, "toarray") else np.asarray(x)
+
+
+def _own_dataset(x, class_weight):
+    """An adapter for what the faces of simt iterate over, else x."""
+    kind = type(x).__module__
+    if kind.startswith("simt.tensorflow.data") or (
+        kind.startswith("simt.torch.utils.data") and type(x).__name__ == "DataLoader"
+    ):
+        from simt.keras_backend.datasets import Adapter
+
+        return Adapter(x, class_weight)
+    return x
 
 
 class SimtTrainer(base_trainer.Trainer):
@@ -137,8 +170,8 @@ class SimtTrainer(base_trainer.Trainer):
 
     def _iterator(self, x, y=None, sample_weight=None, steps=None, **kw):
         x, y, sample_weight = _on_host((x, y, sample_weight))
-        return EpochIterator(
-            x=x,
+        return _Iterator(
+            x=_own_dataset(x, kw.get("class_weight")),
             y=y,
             sample_weight=sample_weight,
             steps_per_epoch=steps,

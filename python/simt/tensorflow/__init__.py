@@ -50,7 +50,19 @@ class _KerasFinder:
 if _KerasFinder not in sys.meta_path:
     sys.meta_path.insert(0, _KerasFinder)
 
-_getattr, __dir__ = _module_hooks(globals(), lazy=("config",))
+_LAZY = (
+    "config",
+    "data",
+    "debugging",
+    "dtypes",
+    "image",
+    "linalg",
+    "math",
+    "nn",
+    "random",
+    "test",
+)
+_getattr, _names = _module_hooks(globals(), lazy=_LAZY)
 
 
 def __getattr__(name):
@@ -58,4 +70,17 @@ def __getattr__(name):
         import importlib
 
         return importlib.import_module(_KERAS)
+    if name[0] != "_" and name not in _LAZY:
+        from simt.tensorflow._face import TOP
+
+        if "Tensor" not in globals():
+            globals().update(TOP)
+        if name in TOP:
+            return TOP[name]
     return _getattr(name)
+
+
+def __dir__():
+    from simt.tensorflow._face import TOP
+
+    return sorted({*_names(), *TOP, "keras"})

@@ -1,0 +1,278 @@
+#!/usr/bin/env python3
+"""Keras's own tests, which its wheel ships, on simt's backend.
+
+    python tools/keras_suite.py                     # all of them (long), against the list
+    python tools/keras_suite.py --quick             # the operations and layers most used
+    python tools/keras_suite.py layers/core ops/nn_test.py [-k EXPRESSION]
+
+Each file runs in a process of its own, with limits of time and memory. What fails is compared with
+tools/keras_expected.txt: a reason in a comment, then the tests it holds for (shell patterns). A
+failure that is not listed is an error, and so is a listed test that passes: the list only shrinks.
+TensorFlow, PyTorch and JAX that are not installed are stood in for: who uses one is skipped.
+
+The file is a plugin of pytest too: it puts the stand-ins and the backend in place and writes the
+outcomes down.
+"""
+
+import argparse
+import fnmatch
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+import types
+import unittest
+from importlib.machinery import PathFinder
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+EXPECTED = os.path.join(HERE, "keras_expected.txt")
+OUTCOMES = "KERAS_SUITE_OUTCOMES"
+OTHERS = ("tensorflow", "torch", "jax", "flax")
+QUICK = (
+    "ops/core_test.py",
+    "ops/nn_test.py",
+    "layers/core/dense_test.py",
+    "layers/layer_test.py",
+    "layers/activations",
+    "layers/convolutional/conv_test.py",
+    "layers/normalization/batch_normalization_test.py",
+    "layers/pooling/max_pooling_test.py",
+    "layers/rnn/lstm_test.py",
+    "losses/losses_test.py",
+    "metrics/accuracy_metrics_test.py",
+    "models/sequential_test.py",
+    "optimizers/adam_test.py",
+    "optimizers/sgd_test.py",
+)
+
+
+# ---- as a plugin
+
+
+class _Absent(types.ModuleType):
+    """Stands for a library that is not installed: whoever uses it is skipped."""
+
+    __path__ = ()
+
+    def __getattr__(self, name):
+        if name[:2] == "__":
+            raise AttributeError(name)
+        raise unittest.SkipTest(f"needs {self.__name__.rpartition('.')[2]}")
+
+
+class _AbsentFinder:
+    """Gives a stand-in for every module of the libraries that are not installed."""
+
+    names = ()
+
+    @classmethod
+    def find_spec(cls, name, path=None, target=None):
+        if name.partition(".")[0] not in cls.names:
+            return None
+        from importlib.machinery import ModuleSpec
+
+        return ModuleSpec(name, cls, is_package=True)
+
+    @staticmethod
+    def create_module(spec):
+        # Named as a part of simt, so that Keras's probing does not take it for the library.
+        return _Absent(f"simt.absent.{spec.name}")
+
+    @staticmethod
+    def exec_module(module):
+        pass
+
+
+def _conftest():
+    """What some tests import from the conftest.py that the wheel does not have."""
+    import pytest
+
+    module = types.ModuleType("conftest")
+
+    def skip_if_backend(given, reason=""):
+        return pytest.mark.skipif(given == "simt", reason=reason)
+
+    module.skip_if_backend = skip_if_backend
+    return module
+
+
+_outcomes = {}
+
+
+def pytest_configure(config):
+    _AbsentFinder.names = tuple(n for n in OTHERS if PathFinder.find_spec(n) is None)
+    sys.meta_path.insert(0, _AbsentFinder)
+    sys.modules["conftest"] = _conftest()
+    import simt.keras
+
+    # The one test file that chooses by the backend's name itself.
+    simt.keras.PATCHES["keras.src.trainers.trainer_test"] = simt.keras._branch(
+        "backend.backend", "from simt.keras_backend.trainer import SimtTrainer as Trainer"
+    )
+    config.addinivalue_line("markers", "requires_trainable_backend: of Keras")
+    config.addinivalue_line("markers", "multi_device: of Keras")
+
+
+def pytest_collectreport(report):
+    if report.outcome != "passed" and report.nodeid.endswith(".py"):
+        _outcomes[report.nodeid] = (report.outcome, _line(report))
+
+
+def pytest_runtest_logreport(report):
+    before = _outcomes.get(report.nodeid, ("passed", ""))
+    if report.outcome != "passed" or report.when == "call":
+        if before[0] != "failed":
+            _outcomes[report.nodeid] = (report.outcome, _line(report))
+
+
+def _line(report):
+    """The last line of what went wrong that names an error."""
+    if report.outcome == "passed":
+        return ""
+    lines = [x[4:] for x in str(report.longrepr).splitlines() if x.startswith("E   ")]
+    return (lines[0] if lines else str(report.longrepr).splitlines()[-1])[:200]
+
+
+def pytest_sessionfinish(session):
+    path = os.environ.get(OUTCOMES)
+    if path:
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump(_outcomes, file)
+
+
+# ---- as a program
+
+
+def keras_source():
+    spec = PathFinder.find_spec("keras")
+    if spec is None:
+        sys.exit("keras_suite: Keras is not installed (pip install 'simt[keras]')")
+    return os.path.join(os.path.dirname(spec.origin), "src")
+
+
+def test_files(source, wanted):
+    """The test files below source that wanted names, as paths in it."""
+    found = []
+    for folder, folders, names in os.walk(source):
+        folders.sort()
+        for name in sorted(names):
+            path = os.path.relpath(os.path.join(folder, name), source)
+            if name.endswith("_test.py") and (not wanted or _asked(path, wanted)):
+                found.append(path)
+    return found
+
+
+def _asked(path, wanted):
+    return any(path == w or path.startswith(w.rstrip("/") + "/") for w in wanted)
+
+
+def run_file(source, path, seconds, gigabytes, expression):
+    """{test: (outcome, line)} of one file, the tests named from Keras's source on."""
+    import resource
+
+    def limit():
+        size = gigabytes << 30
+        resource.setrlimit(resource.RLIMIT_AS, (size, size))
+
+    with tempfile.TemporaryDirectory() as folder:
+        outcomes = os.path.join(folder, "outcomes.json")
+        env = {k: v for k, v in os.environ.items() if k != "KERAS_BACKEND"}
+        env |= {OUTCOMES: outcomes, "KERAS_HOME": folder, "JAX_PLATFORMS": "cpu"}
+        package = os.path.join(os.path.dirname(HERE), "python")
+        paths = [HERE, env.get("PYTHONPATH") or package]
+        env["PYTHONPATH"] = os.pathsep.join(paths)
+        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+        command += ["-p", "keras_suite", "-c", os.devnull, "--rootdir", source, "--tb=short"]
+        command += ["--disable-warnings", os.path.join(source, path)]
+        command += ["-k", expression] if expression else []
+        try:
+            done = subprocess.run(
+                command, env=env, cwd=folder, capture_output=True, timeout=seconds, preexec_fn=limit
+            )
+            with open(outcomes, encoding="utf-8") as file:
+                made = json.load(file)
+        except subprocess.TimeoutExpired:
+            return {path: ("failed", f"took more than {seconds} s")}
+        except FileNotFoundError:
+            return {path: ("failed", f"the process ended with {done.returncode}")}
+    return {name.replace("\\", "/"): tuple(value) for name, value in made.items()}
+
+
+def read_expected():
+    """[(pattern, reason)] of the list."""
+    out, reason = [], ""
+    with open(EXPECTED, encoding="utf-8") as file:
+        for line in file.read().splitlines():
+            if line.startswith("# "):
+                reason = line[2:]
+            elif line.strip():
+                out.append((line.strip(), reason))
+    return out
+
+
+def judge(outcomes, files, expected):
+    """(failures that are not listed, patterns that no longer fail)."""
+    failed = [name for name, (outcome, _) in outcomes.items() if outcome == "failed"]
+    patterns = [pattern for pattern, _ in expected]
+    new = [n for n in failed if not any(fnmatch.fnmatchcase(n, p) for p in patterns)]
+    ran = set(files)
+    stale = [
+        p
+        for p in patterns
+        if p.partition("::")[0] in ran and not any(fnmatch.fnmatchcase(n, p) for n in failed)
+    ]
+    return new, stale
+
+
+def table(outcomes):
+    """Lines of a table: folder, passed, failed, skipped."""
+    rows = {}
+    for name, (outcome, _) in outcomes.items():
+        folder = os.path.dirname(name.partition("::")[0]) or "."
+        row = rows.setdefault(folder, {"passed": 0, "failed": 0, "skipped": 0})
+        row[outcome] += 1
+    lines = ["| folder | passed | failed | skipped |", "|---|---|---|---|"]
+    total = {"passed": 0, "failed": 0, "skipped": 0}
+    for folder, row in sorted(rows.items()):
+        lines.append(f"| {folder} | {row['passed']} | {row['failed']} | {row['skipped']} |")
+        total = {k: total[k] + row[k] for k in total}
+    lines.append(f"| all | {total['passed']} | {total['failed']} | {total['skipped']} |")
+    return lines
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("files", nargs="*", help="files or folders below keras/src")
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--seconds", type=int, default=600, help="for one file")
+    parser.add_argument("--memory", type=int, default=16, help="address space in GB")
+    parser.add_argument("-k", dest="expression")
+    parser.add_argument("--json", help="writes the outcomes there")
+    options = parser.parse_args()
+    source = keras_source()
+    files = test_files(source, options.files or (QUICK if options.quick else ()))
+    outcomes = {}
+    for path in files:
+        start = time.monotonic()
+        made = run_file(source, path, options.seconds, options.memory, options.expression)
+        outcomes |= made
+        kinds = [outcome for outcome, _ in made.values()]
+        counts = ", ".join(f"{kinds.count(k)} {k}" for k in ("passed", "failed", "skipped"))
+        print(f"{path}: {counts}", end=" ")
+        print(f"({time.monotonic() - start:.0f} s)", flush=True)
+    if options.json:
+        with open(options.json, "w", encoding="utf-8") as file:
+            json.dump(outcomes, file, indent=1)
+    new, stale = judge(outcomes, [] if options.expression else files, read_expected())
+    print("\n".join(table(outcomes)))
+    for name in new:
+        print(f"FAILED {name}: {outcomes[name][1]}")
+    for pattern in stale:
+        print(f"passes now, take it off the list: {pattern}")
+    sys.exit(1 if new or stale else 0)
+
+
+if __name__ == "__main__":
+    main()
