@@ -1,5 +1,6 @@
 """What tools/fuzz found once, and a few seconds of it."""
 
+import importlib.util
 import subprocess
 import sys
 from pathlib import Path
@@ -27,3 +28,25 @@ def test_odd_objects_everywhere(tmp_path):
         *("--keep", str(tmp_path)),
     )
     assert int(said.split("binding: ")[1].split()[0]) > 100  # programs
+
+
+def module():
+    spec = importlib.util.spec_from_file_location(
+        "fuzz_main", ROOT / "tools" / "fuzz" / "__main__.py"
+    )
+    made = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(made)
+    return made
+
+
+def test_programs_have_limits(monkeypatch, capsys):
+    fuzz = module()
+    grows = "x = [np.empty(10**7) for _ in range(100)]"
+    assert fuzz.failure("binding", grows) in ("", fuzz.NO_MEMORY)  # a MemoryError, or stopped
+    assert fuzz.failure("binding", "while True: pass", 15) == fuzz.HANGS
+    assert fuzz.reason(1, "...\nnumpy.core._exceptions._ArrayMemoryError: Unable") == fuzz.NO_MEMORY
+    assert "KeyError" in fuzz.reason(1, "MemoryError: this\nKeyError: 1")
+    # what the limit of memory stopped is said, and no finding
+    monkeypatch.setattr(fuzz, "run_child", lambda *a: (5, 3, "x = 1", fuzz.NO_MEMORY))
+    assert fuzz.one_round("binding", "1.0", 1, None) == (5, 3, 0, 1)
+    assert "STOPPED binding, seed 1.0: no memory, alone: ends\nx = 1" in capsys.readouterr().out

@@ -10,12 +10,19 @@ and how to make one smaller. Programs run in a child process, which writes each 
 starts it; a crash, an error of a sanitizer, a wrong answer or a hang ends the child, and what it
 ran last is made smaller, as long as it still fails, and kept in tests/fuzz_found, where tests run
 it again.
+
+A child has a limit of memory and of time for a program, and ends with its parent. What the limit of
+memory stops, and what takes too long only after others, is no finding: it is counted apart, and
+said.
 """
 
 import argparse
+import ctypes
 import hashlib
 import importlib
 import os
+import resource
+import signal
 import subprocess
 import sys
 import tempfile
@@ -27,31 +34,52 @@ KEPT = os.path.join(ROOT, "tests", "fuzz_found")
 PARTS = ["binding", "kernels", "features", "ir", "files"]
 HANG = 180  # seconds for one program, on a machine that does other things too
 ROUND = 60  # seconds of a child: what programs leave behind goes with it
+SHRINKING = 300  # seconds for making one smaller
+MEMORY = 4000  # MB of a child
+NO_MEMORY, HANGS = "no memory", "hangs"
+SANITIZED = "SIMT_SANITIZE" in os.environ
+# of the sanitizer's address space most is never used: it counts what is resident
+LIMITS = f"hard_rss_limit_mb={MEMORY}:max_allocation_size_mb={MEMORY // 2}"
 
 
 # ---- the child ----
 
 
+def limit():
+    """Before a child runs anything: it ends with its parent, and memory has an end."""
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+    if not SANITIZED:
+        resource.setrlimit(resource.RLIMIT_DATA, (MEMORY * 10**6, MEMORY * 10**6))
+
+
 def child(part, seed, seconds, most, only, log):
-    module = importlib.import_module(part)
-    made = module.Part(seed, only)
+    """Its log has how many programs ran, how many of them worked, and the one that runs."""
+    made = importlib.import_module(part).PART
+    made.begin(seed, only)
     end, count, worked = time.monotonic() + seconds, 0, 0
     with open(log, "w", buffering=1) as file:
-        while time.monotonic() < end and (not most or count < most):
-            text = made.text()
+
+        def write(text):
             file.seek(0)
             file.truncate()
-            file.write(text)
+            file.write(f"{count} {worked}\n{text}")
             file.flush()
-            if module.run(text):
-                worked += 1
-                made.worked()
+
+        while time.monotonic() < end and (not most or count < most):
+            text = made.text()
+            write(text)
+            try:
+                if made.run(text):
+                    worked += 1
+                    made.worked()
+            except MemoryError:
+                print(f"no memory: {part}, seed {seed}: {text}", file=sys.stderr)
             count += 1
-    print(f"{count} {worked}")
+        write("")
 
 
 def run_text(part):
-    importlib.import_module(part).run(sys.stdin.read())
+    importlib.import_module(part).PART.run(sys.stdin.read())
 
 
 # ---- the parent ----
@@ -60,6 +88,8 @@ def run_text(part):
 def start(arguments, **more):
     command = [sys.executable, "-X", "faulthandler", HERE, *arguments]
     env = {"PYTHONHASHSEED": "0", **os.environ}
+    if SANITIZED:
+        env["ASAN_OPTIONS"] = f"{env.get('ASAN_OPTIONS', '')}:{LIMITS}"
     return subprocess.Popen(command, text=True, start_new_session=True, env=env, **more)
 
 
@@ -71,32 +101,46 @@ def stop(process):
     process.wait()
 
 
-def failure(part, text):
+def reason(code, err):
+    """Why a child ended; "" when it ended well."""
+    if code == 0:
+        return ""
+    last = (err.strip().split("\n") or [""])[-1]
+    if "hard rss limit exhausted" in err or "MemoryError" in last.partition(":")[0]:
+        return NO_MEMORY
+    return err[-6000:] or f"exit code {code}"
+
+
+def failure(part, text, seconds=HANG):
     """How the program fails in a process of its own; "" when it does not."""
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, open(os.path.join(folder, "err"), "w+") as file:
         process = start(
             ["--text", part], cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
+            stderr=file,
         )  # fmt: skip
         try:
-            err = process.communicate(text, timeout=HANG)[1]
+            process.communicate(text, timeout=seconds)
         except subprocess.TimeoutExpired:
             stop(process)
-            return "hangs"
-    return "" if process.returncode == 0 else err[-6000:] or f"exit code {process.returncode}"
+            return HANGS
+        file.seek(0)
+        return reason(process.returncode, file.read())
 
 
-def shrink(part, text, tries=60):
-    module = importlib.import_module(part)
+def shrink(part, text, why, tries=60):
+    """The smallest program found that fails as this one does: hangs, or does not."""
+    made = importlib.import_module(part).PART
+    end = time.monotonic() + SHRINKING
     again = True
-    while again and tries > 0:
+    while again:
         again = False
-        for candidate in module.smaller(text):
-            tries -= 1
-            if candidate != text and failure(part, candidate):
-                text, again = candidate, True
+        for candidate in made.smaller(text):
+            if tries <= 0 or time.monotonic() > end:
                 break
-            if tries <= 0:
+            tries -= 1
+            now = failure(part, candidate, 20) if candidate != text else ""
+            if now and now != NO_MEMORY and (now == HANGS) == (why == HANGS):
+                text, again = candidate, True
                 break
     return text
 
@@ -128,47 +172,57 @@ def watch(process, log):
     return True
 
 
-def one_round(part, seed, seconds, options):
-    """(programs, of which worked, whether something was found)"""
+def run_child(part, seed, seconds, options):
+    """(programs, of which worked, the last one, why the child ended before its time or "")"""
     with tempfile.TemporaryDirectory() as folder:
         log = os.path.join(folder, "program")
-        with open(os.path.join(folder, "stderr"), "w+") as err:
+        with open(os.path.join(folder, "err"), "w+") as err:
             process = start(
                 ["--child", part, "--seed", seed, "--seconds", str(seconds), "--log", log]
                 + ["--only", options.only, "--programs", str(options.programs)],
-                cwd=folder, stdout=subprocess.PIPE, stderr=err,
+                cwd=folder, stdout=subprocess.DEVNULL, stderr=err,
             )  # fmt: skip
             ended = watch(process, log)
             if not ended:
                 stop(process)
-            out = process.stdout.read()
             err.seek(0)
-            why = err.read()[-6000:] if ended else "hangs"
-        if process.returncode == 0:
-            count, worked = map(int, out.split()[-2:])
-            return count, worked, False
+            said = err.read()
+        for line in said.split("\n"):
+            if line.startswith("no memory: "):
+                print(line[:300], flush=True)
         try:
             with open(log) as file:
-                text = file.read()
+                counts, _, text = file.read().partition("\n")
         except OSError:
-            text = ""
-    if not text:
-        print(why, flush=True)
-        sys.exit(f"fuzz: {part} does not start")
+            counts = ""
+        if not counts:
+            print(said[-6000:], flush=True)
+            sys.exit(f"fuzz: {part} does not start")
+    count, worked = map(int, counts.split())
+    return count, worked, text, reason(process.returncode, said) if ended else HANGS
+
+
+def one_round(part, seed, seconds, options):
+    """(programs, of which worked, found, stopped)"""
+    count, worked, text, why = run_child(part, seed, seconds, options)
+    if not why:
+        return count, worked, 0, 0
     alone = failure(part, text)
+    if NO_MEMORY in (why, alone) or (why == HANGS and not alone):
+        print(f"STOPPED {part}, seed {seed}: {why}, alone: {alone or 'ends'}\n{text}", flush=True)
+        return count, worked, 0, 1
+    others = "" if alone else ": only after others"
+    print(f"--- {part}, seed {seed}{others}\n{text}\n--- {alone or why}", flush=True)
     if alone:
-        print(f"--- {part}, seed {seed}\n{text}\n--- {alone}", flush=True)
-        text = shrink(part, text)
-    else:
-        print(f"--- {part}, seed {seed}: only after others\n{text}\n--- {why}", flush=True)
+        text = shrink(part, text, alone)
     keep(options.keep, part, text, seed, alone or why)
-    return 0, 0, True
+    return count, worked, 1, 0
 
 
 def fuzz(options):
     parts = options.part or PARTS
     end = time.monotonic() + options.seconds
-    totals = {part: [0, 0, 0] for part in parts}
+    totals = {part: [0, 0, 0, 0] for part in parts}
     number = 0
     while time.monotonic() < end - 1 and not (options.programs and number):
         for part in parts:
@@ -179,13 +233,13 @@ def fuzz(options):
             if left < 1:
                 break
             seed = f"{options.seed}.{number}"
-            count, worked, found = one_round(part, seed, share, options)
-            for i, n in enumerate((count, worked, found)):
+            for i, n in enumerate(one_round(part, seed, share, options)):
                 totals[part][i] += n
         number += 1
-    for part, (count, worked, found) in totals.items():
-        print(f"{part}: {count} programs, {worked} worked, {found or 'no'} findings")
-    return 1 if any(t[2] for t in totals.values()) else 0
+    for part, (count, worked, found, stopped) in totals.items():
+        more = f", {stopped} stopped" if stopped else ""
+        print(f"{part}: {count} programs, {worked} worked, {found or 'no'} findings{more}")
+    return 1 if any(found for _, _, found, _ in totals.values()) else 0
 
 
 def replay(paths):
@@ -194,7 +248,7 @@ def replay(paths):
         with open(path) as file:
             text = file.read()
         print(path, file=sys.stderr, flush=True)
-        importlib.import_module(text.split(",")[0][2:]).run(text)
+        importlib.import_module(text.split(",")[0][2:]).PART.run(text)
     return 0
 
 
@@ -212,6 +266,8 @@ def main():
     parser.add_argument("--text", help=argparse.SUPPRESS)
     options = parser.parse_args()
     sys.path.insert(0, HERE)
+    if options.child or options.text:
+        limit()
     if options.child:
         o = options
         return child(o.child, o.seed, o.seconds, o.programs, o.only, o.log)

@@ -5,11 +5,11 @@ later ones put an odd object into one of their positions.
 """
 
 import inspect
-import random
 import sys
 
 import numpy as np
 import odd
+from common import Part
 from odd import *  # noqa: F403
 from odd import _core, cp, torch
 
@@ -117,9 +117,15 @@ def value_text(draw):
     return draw.choice(odd.OBJECTS)
 
 
-class Part:
-    def __init__(self, seed, only=""):
-        self.draw = random.Random(seed)
+def drop(call, name):
+    for text in (f", {name}", f"{name}, ", name):
+        call = call.replace(text, "", 1) if text in call else call
+    return call
+
+
+class Binding(Part):
+    def begin(self, seed, only=""):
+        super().begin(seed, only)
         self.entries = [e for e in entries() if only in e[0]]
         self.known = {}  # entry -> arguments of calls that succeeded
         self.at = 0
@@ -189,6 +195,26 @@ class Part:
         else:
             known[self.draw.randrange(8)] = args
 
+    def run(self, text):
+        try:
+            exec(compile(text, "<fuzz>", "exec"), dict(self.names))
+            return True
+        except Exception as e:
+            if type(e) is SystemError or "defect of simt" in str(e):
+                raise
+            return False
+
+    def smaller(self, text):
+        lines = text.split("\n")
+        values = ["None", "1", "cp.ones(2)", "torch.ones(2)", "()", "np.ones(2)"]
+        for i, line in enumerate(lines[:-1]):
+            name, _, value = line.partition(" = ")
+            rest = lines[:i] + lines[i + 1 :]
+            yield "\n".join([*rest[:-1], drop(rest[-1], name)])
+            for simple in values:
+                if len(simple) < len(value):
+                    yield "\n".join([*lines[:i], f"{name} = {simple}", *lines[i + 1 :]])
+
 
 def getset(o, name, *value):
     if value:
@@ -218,37 +244,7 @@ def count(a):
 
 NAMESPACE = {name: value for name, value in vars(odd).items() if not name.startswith("__")}
 NAMESPACE |= {"getset": getset, "look": look}
-
-
-def run(text):
-    """True: it worked; False: an exception that a program can have. Others are raised."""
-    try:
-        exec(compile(text, "<fuzz>", "exec"), dict(NAMESPACE))
-        return True
-    except Exception as e:
-        if type(e) is SystemError or "defect of simt" in str(e):
-            raise
-        return False
-
-
-def smaller(text):
-    """Programs with less in them."""
-    lines = text.split("\n")
-    values = ["None", "1", "cp.ones(2)", "torch.ones(2)", "()", "np.ones(2)"]
-    for i, line in enumerate(lines[:-1]):
-        name, _, value = line.partition(" = ")
-        rest = lines[:i] + lines[i + 1 :]
-        yield "\n".join([*rest[:-1], drop(rest[-1], name)])
-        for simple in values:
-            if len(simple) < len(value):
-                yield "\n".join([*lines[:i], f"{name} = {simple}", *lines[i + 1 :]])
-
-
-def drop(call, name):
-    for text in (f", {name}", f"{name}, ", name):
-        call = call.replace(text, "", 1) if text in call else call
-    return call
-
+PART = Binding(None, NAMESPACE)
 
 if __name__ == "__main__":
     print(len(entries()), "entries", file=sys.stderr)

@@ -1,7 +1,7 @@
 """Random programs of the IR: the back end, with and without the passes, against an evaluator in
 Python; and text with mistakes in it, through parser, verifier, passes and printer."""
 
-from common import Choices, smaller_numbers, use_tests
+from common import Part, use_tests
 
 use_tests("differential")
 
@@ -39,13 +39,4 @@ def make(draw):
     return f"check_text({seed}, {draw.randrange(2**32)}, size={draw.randrange(2, 30)})"
 
 
-def Part(seed, only):
-    return Choices(seed, make)
-
-
-def run(text):
-    exec(text, globals())
-    return True
-
-
-smaller = smaller_numbers
+PART = Part(make, globals())

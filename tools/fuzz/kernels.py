@@ -1,6 +1,6 @@
 """Random kernels in Python against the simulator of tests/differential, or thread by thread."""
 
-from common import Choices, use_tests
+from common import Part, use_tests
 
 use_tests("python", "differential")
 
@@ -38,14 +38,4 @@ def make(draw):
     return f"program({seed})"
 
 
-def Part(seed, only):
-    return Choices(seed, make)
-
-
-def run(text):
-    exec(text, globals())
-    return True
-
-
-def smaller(text):
-    return []
+PART = Part(make, globals())
