@@ -124,6 +124,10 @@ def test_folds_that_cannot_be():
         minus.accumulate(np.int64(3))
     with pytest.raises(ValueError, match="out has the shape"):
         minus.reduce(a, out=np.zeros(3))
+    for initial in ([1, 2], np.ones(1), (), cuda.to_device(np.ones(2))):
+        with pytest.raises(ValueError, match="reduce: initial must be one number"):
+            minus.reduce(a, initial=initial)
+    assert (minus.reduce(a, initial=np.array(100)) == np.subtract.reduce(a, initial=100)).all()
     with pytest.raises(ValueError, match="only supported for binary functions"):
         vectorize(["f8(f8)"])(lambda x: x).reduce(a)
 

@@ -67,6 +67,9 @@ class Colour(enum.Enum):
     blue = 4.5
 
 
+SQUARE = Shape.square
+
+
 def test_members_of_enumerations():
     @cuda.jit
     def kernel(s, out, flag):
@@ -79,6 +82,20 @@ def test_members_of_enumerations():
     for member, flag in ((Shape.circle, False), (Shape.square, True)):
         kernel[1, 1](member, out, flag)
         assert out.tolist() == [member == 1, 1, 1 if flag else 2, 7.5]
+    held, other = Shape.square, Colour.red
+
+    @cuda.jit
+    def held_members(out):
+        out[0] = held.value + SQUARE.value * 10
+        out[1] = (held is Shape.square) + (SQUARE == held) * 10
+        out[2] = (other == Colour.red) + (other is Colour.blue) * 10 + (other != Colour.blue) * 100
+        out[3] = other.value
+
+    held_members[1, 1](out)
+    assert out.tolist() == [22, 11, 101, 3]
+    text = "@cuda.jit\ndef kernel(out):\n    out[0] = (Shape.circle + 1).value\n"
+    with pytest.raises(TypingError, match="no attribute 'value'"):
+        load(text, cuda=cuda, Shape=Shape)["kernel"][1, 1](out)
     text = "@cuda.jit\ndef kernel(out):\n    out[0] = Shape['oval']\n"
     with pytest.raises(TypingError, match="oval"):
         load(text, cuda=cuda, Shape=Shape)["kernel"][1, 1](out)

@@ -167,10 +167,18 @@ static int as_object(PyObject *o, const char *name, kernel_host *owner, py_entit
     return done_or_failed(become(out, PY_ENTITY_OBJECT, text) && kernel_host_keep(owner, o));
 }
 
+bool kernel_is_member(PyObject *o) {
+    PyObject *members = kernel_attribute((PyObject *)Py_TYPE(o), "__members__");
+    Py_XDECREF(members);
+    return members != NULL;
+}
+
 /* Python's own numbers, strings, None, and subclasses (IntEnum); NumPy's scalars came before. */
 static int as_constant(PyObject *o, kernel_host *owner, py_entity *out) {
     if (!kernel_to_constant(o, &owner->mem, &out->value)) return -1;
     out->kind = PY_ENTITY_CONSTANT;
+    out->is_enum =
+        PyLong_Check(o) && !PyLong_CheckExact(o) && !PyBool_Check(o) && kernel_is_member(o);
     return out->value.kind != PY_VALUE_OTHER;
 }
 

@@ -15,6 +15,8 @@ PyObject *kernel_python_function(PyObject *o);
 /* An attribute, or NULL: it cannot be had, or an exception is set (memory ended, Ctrl-C). After that nothing
  * more may be asked: what Python does meanwhile could clear it. New reference. */
 PyObject *kernel_attribute(PyObject *o, const char *name);
+/* A member of an enumeration: its class has them all. */
+bool kernel_is_member(PyObject *o);
 /* The object lives as long as the owner. */
 bool kernel_host_keep(kernel_host *owner, PyObject *o);
 

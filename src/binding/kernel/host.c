@@ -187,10 +187,8 @@ static simt_status attribute_of_intrinsic(kernel_host *h, const py_entity *of, c
 
 /* Members of enumerations have a value. */
 static bool is_member_value(const py_entity *of, const char *name) {
-    if (of->kind != PY_ENTITY_OBJECT || !of->handle || strcmp(name, "value") != 0) return false;
-    PyObject *members = kernel_attribute((PyObject *)Py_TYPE(of->handle), "__members__");
-    Py_XDECREF(members);
-    return members != NULL;
+    return of->kind == PY_ENTITY_OBJECT && of->handle && strcmp(name, "value") == 0 &&
+           kernel_is_member(of->handle);
 }
 
 static simt_status host_attribute(void *context, const py_entity *of, const char *name,

@@ -133,8 +133,9 @@ struct py_entity {
     py_entity *items;
     uint32_t count;
     const py_names *names; /* NAMED; TUPLE: of a named class, or NULL */
-    bool is_enum;          /* MODULE: a class of members, which are also found by [] */
-    void *handle;          /* the host's, which lives as long as its context */
+    bool
+        is_enum; /* MODULE: a class of members, which are also found by []; CONSTANT: one of them */
+    void *handle; /* the host's, which lives as long as its context */
     /* ARRAY: */
     int ndim;
     int64_t shape[PY_MAX_NDIM], strides[PY_MAX_NDIM];

@@ -32,6 +32,7 @@ bool py_entity_value(py_ctx *c, const py_node *at, const py_entity *e, py_val *o
         if (e->value.kind == PY_VALUE_BIG_INT)
             return py_fail(c, at, "'%s' is an integer beyond 64 bits", e->name ? e->name : "?");
         *out = py_val_constant(c, &e->value, e->type);
+        out->is_member = e->is_enum;
         if (out->type->kind == TY_SCALAR && out->type->scalar == PY_S_NONE)
             return py_fail(c, at, "a kernel cannot use this constant");
         return true;
@@ -118,6 +119,12 @@ static bool scalar_attribute(py_ctx *c, const py_node *n, const py_val *of, py_v
                              bool *found) {
     py_scalar s = py_scalar_of(of), part = py_scalar_part(s);
     bool imaginary = strcmp(n->name, "imag") == 0;
+    if (of->is_const && of->is_member && strcmp(n->name, "value") == 0) {
+        *found = true;
+        *out = *of;
+        out->is_member = false;
+        return true;
+    }
     *found = imaginary || strcmp(n->name, "real") == 0;
     if (!*found) return true;
     if (!py_scalar_is_complex(s)) {

@@ -79,7 +79,8 @@ struct py_val {
     py_val *items;     /* TUPLE, ZIP: the elements, or NULL: take them from v */
     py_constant value; /* when is_const: the value (SCALAR, STRING) */
     bool is_const;
-    bool nonneg; /* SCALAR integers: known >= 0 */
+    bool nonneg;    /* SCALAR integers: known >= 0 */
+    bool is_member; /* is_const: of an enumeration; it has a `value` */
     const py_origin *origin;
 };
 

@@ -122,6 +122,20 @@ def _given(out, result):
     return out
 
 
+def _first(ufunc, dtype, initial):
+    """What a fold begins with, as a number of the dtype; any, where that is an element."""
+    if initial is None:
+        return dtype.type(0)
+    if hasattr(initial, "copy_to_host"):
+        initial = initial.copy_to_host()
+    first = numpy.asarray(dtype.type(_core.own_lists(initial)))
+    if first.ndim:
+        raise ValueError(
+            f"{ufunc.__name__}.reduce: initial must be one number, not an array of {first.shape}"
+        )
+    return first[()]
+
+
 def reduce(ufunc, array, axis, dtype, out, keepdims, initial):
     array = _operand(ufunc, array, dtype, "reduce")
     if axis is None:
@@ -143,7 +157,7 @@ def reduce(ufunc, array, axis, dtype, out, keepdims, initial):
             f"zero-size array to reduction operation {ufunc.__name__} which has no identity"
         )
     result = numpy.empty(lines.shape[1], array.dtype)
-    first = array.dtype.type(0 if initial is None else _core.own_lists(initial))
+    first = _first(ufunc, array.dtype, initial)
     kernel = _kernel(ufunc._device, _fold)
     _launch(kernel, lines.shape[1], result, lines, first, initial is not None)
     if keepdims:
