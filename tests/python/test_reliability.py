@@ -20,10 +20,7 @@ LITTLE = {  # kind -> arguments of its short run
 def test_little(kind):
     if kind == "limits" and "SIMT_SANITIZE" in os.environ:
         pytest.skip("the sanitizer itself ends where memory does")
-    arguments = LITTLE[kind]
-    if kind == "allocations" and "SIMT_SANITIZE" in os.environ:
-        arguments = [*arguments, "--python", "0"]  # Python's allocators are others then
     done = subprocess.run(
-        [sys.executable, FOLDER, kind, *arguments], capture_output=True, text=True, timeout=300
+        [sys.executable, FOLDER, kind, *LITTLE[kind]], capture_output=True, text=True, timeout=300
     )
     assert done.returncode == 0 and "no failures" in done.stdout, done.stdout + done.stderr

@@ -21,7 +21,6 @@ import ctypes
 import hashlib
 import importlib
 import os
-import resource
 import signal
 import subprocess
 import sys
@@ -35,21 +34,11 @@ PARTS = ["binding", "kernels", "features", "ir", "files"]
 HANG = 180  # seconds for one program, on a machine that does other things too
 ROUND = 60  # seconds of a child: what programs leave behind goes with it
 SHRINKING = 300  # seconds for making one smaller
-MEMORY = 4000  # MB of a child
+MEMORY = 4000  # MB of a child in memory; address space says nothing under a sanitizer
 NO_MEMORY, HANGS = "no memory", "hangs"
-SANITIZED = "SIMT_SANITIZE" in os.environ
-# of the sanitizer's address space most is never used: it counts what is resident
-LIMITS = f"hard_rss_limit_mb={MEMORY}:max_allocation_size_mb={MEMORY // 2}"
 
 
 # ---- the child ----
-
-
-def limit():
-    """Before a child runs anything: it ends with its parent, and memory has an end."""
-    ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
-    if not SANITIZED:
-        resource.setrlimit(resource.RLIMIT_DATA, (MEMORY * 10**6, MEMORY * 10**6))
 
 
 def child(part, seed, seconds, most, only, log):
@@ -88,8 +77,6 @@ def run_text(part):
 def start(arguments, **more):
     command = [sys.executable, "-X", "faulthandler", HERE, *arguments]
     env = {"PYTHONHASHSEED": "0", **os.environ}
-    if SANITIZED:
-        env["ASAN_OPTIONS"] = f"{env.get('ASAN_OPTIONS', '')}:{LIMITS}"
     return subprocess.Popen(command, text=True, start_new_session=True, env=env, **more)
 
 
@@ -101,12 +88,38 @@ def stop(process):
     process.wait()
 
 
+def resident(process):
+    """Its MB in memory."""
+    try:
+        with open(f"/proc/{process.pid}/statm") as file:
+            return int(file.read().split()[1]) * os.sysconf("SC_PAGESIZE") / 1e6
+    except (OSError, IndexError):
+        return 0  # it ends
+
+
+def watch(process, seconds, log=None):
+    """Waits for the child; why it was stopped, or "". Its time begins anew when its log changes."""
+    since, before = time.monotonic(), None
+    while process.poll() is None:
+        time.sleep(0.1)
+        now = os.stat(log).st_mtime_ns if log and os.path.exists(log) else None
+        if now != before:
+            since, before = time.monotonic(), now
+        why = NO_MEMORY if resident(process) > MEMORY else ""
+        if not why and time.monotonic() - since > seconds:
+            why = HANGS
+        if why:
+            stop(process)
+            return why
+    return ""
+
+
 def reason(code, err):
     """Why a child ended; "" when it ended well."""
     if code == 0:
         return ""
     last = (err.strip().split("\n") or [""])[-1]
-    if "hard rss limit exhausted" in err or "MemoryError" in last.partition(":")[0]:
+    if "MemoryError" in last.partition(":")[0]:
         return NO_MEMORY
     return err[-6000:] or f"exit code {code}"
 
@@ -119,12 +132,13 @@ def failure(part, text, seconds=HANG):
             stderr=file,
         )  # fmt: skip
         try:
-            process.communicate(text, timeout=seconds)
-        except subprocess.TimeoutExpired:
-            stop(process)
-            return HANGS
+            with process.stdin:
+                process.stdin.write(text)
+        except BrokenPipeError:
+            pass  # it ended already
+        stopped = watch(process, seconds)
         file.seek(0)
-        return reason(process.returncode, file.read())
+        return stopped or reason(process.returncode, file.read())
 
 
 def shrink(part, text, why, tries=60):
@@ -155,23 +169,6 @@ def keep(folder, part, text, seed, why):
     print(f"FOUND {os.path.relpath(path, ROOT)}: {last[0][:200]}", flush=True)
 
 
-def watch(process, log):
-    """Waits for the child; False: it hangs."""
-    said = time.monotonic()
-    before = None
-    while process.poll() is None:
-        time.sleep(0.2)
-        try:
-            now = os.stat(log).st_mtime_ns
-        except OSError:
-            now = None
-        if now != before:
-            before, said = now, time.monotonic()
-        if time.monotonic() - said > HANG:
-            return False
-    return True
-
-
 def run_child(part, seed, seconds, options):
     """(programs, of which worked, the last one, why the child ended before its time or "")"""
     with tempfile.TemporaryDirectory() as folder:
@@ -182,9 +179,7 @@ def run_child(part, seed, seconds, options):
                 + ["--only", options.only, "--programs", str(options.programs)],
                 cwd=folder, stdout=subprocess.DEVNULL, stderr=err,
             )  # fmt: skip
-            ended = watch(process, log)
-            if not ended:
-                stop(process)
+            stopped = watch(process, HANG, log)
             err.seek(0)
             said = err.read()
         for line in said.split("\n"):
@@ -199,7 +194,7 @@ def run_child(part, seed, seconds, options):
             print(said[-6000:], flush=True)
             sys.exit(f"fuzz: {part} does not start")
     count, worked = map(int, counts.split())
-    return count, worked, text, reason(process.returncode, said) if ended else HANGS
+    return count, worked, text, stopped or reason(process.returncode, said)
 
 
 def one_round(part, seed, seconds, options):
@@ -267,7 +262,7 @@ def main():
     options = parser.parse_args()
     sys.path.insert(0, HERE)
     if options.child or options.text:
-        limit()
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG: it ends with its parent
     if options.child:
         o = options
         return child(o.child, o.seed, o.seconds, o.programs, o.only, o.log)

@@ -37,8 +37,9 @@ static bool is_numpys(uintptr_t address) {
 }
 
 /* Whether our C code asks Python for it: the interpreter's own allocations, for frames and
-   arguments, are its own matter, and some of its paths lose a reference where they fail (3.11). */
-__attribute__((noinline)) static bool ours_asks(void) {
+   arguments, are its own matter, and some of its paths lose a reference where they fail (3.11).
+   `asker`: where the allocator returns to; a sanitizer has frames of its own below it. */
+__attribute__((noinline)) static bool ours_asks(const void *asker) {
     enum { DEPTH = 64 };
     static const void *interpreter, *base;
     void *addresses[DEPTH];
@@ -47,8 +48,9 @@ __attribute__((noinline)) static bool ours_asks(void) {
         if (dladdr((void *)&ours_asks, &about)) base = about.dli_fbase;
         interpreter = dlsym(RTLD_DEFAULT, "_PyEval_EvalFrameDefault");
     }
-    int count = backtrace(addresses, DEPTH);
-    for (int i = 3; i < count; i++) { /* behind this one, denies and our_malloc */
+    int count = backtrace(addresses, DEPTH), i = 0;
+    while (i < count && addresses[i] != asker) i++;
+    for (; i < count; i++) {
         if (is_numpys((uintptr_t)addresses[i])) return false;
         if (!dladdr((char *)addresses[i] - 1, &about)) continue;
         if (about.dli_fbase == base) return true;
@@ -57,10 +59,10 @@ __attribute__((noinline)) static bool ours_asks(void) {
     return false;
 }
 
-__attribute__((noinline)) static bool denies(void) {
+__attribute__((noinline)) static bool denies(const void *asker) {
     if (!counted) return false;
     counted = false; /* what it does itself is not counted */
-    bool ours = ours_asks();
+    bool ours = ours_asks(asker);
     counted = true;
     if (!ours) return false;
     uint64_t n = atomic_fetch_add(&asked, 1);
@@ -69,15 +71,15 @@ __attribute__((noinline)) static bool denies(void) {
 
 static void *our_malloc(void *context, size_t bytes) {
     const PyMemAllocatorEx *p = context;
-    return denies() ? NULL : p->malloc(p->ctx, bytes);
+    return denies(__builtin_return_address(0)) ? NULL : p->malloc(p->ctx, bytes);
 }
 static void *our_calloc(void *context, size_t count, size_t size) {
     const PyMemAllocatorEx *p = context;
-    return denies() ? NULL : p->calloc(p->ctx, count, size);
+    return denies(__builtin_return_address(0)) ? NULL : p->calloc(p->ctx, count, size);
 }
 static void *our_realloc(void *context, void *memory, size_t bytes) {
     const PyMemAllocatorEx *p = context;
-    return denies() ? NULL : p->realloc(p->ctx, memory, bytes);
+    return denies(__builtin_return_address(0)) ? NULL : p->realloc(p->ctx, memory, bytes);
 }
 static void our_free(void *context, void *memory) {
     const PyMemAllocatorEx *p = context;
