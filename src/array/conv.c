@@ -50,6 +50,7 @@ static simt_status conv_node(array_op op, array *a, array *b, const int64_t shap
     dtype dt = DT_F32;
     SIMT_TRY(image_compute_dtype(a, array_op_table[op].name, &dt));
     int64_t size;
+    SIMT_TRY(array_same_device((array *[]){a, b}, 2));
     SIMT_TRY(array_check_shape(shape, 4, dt, &size));
     if (a->size == 0 || b->size == 0 || size == 0)
         return array_full_of(array_is_meta(a) ? a : b, a->dt, shape, 4, 0, out);

@@ -122,6 +122,9 @@ static simt_status add_mask(index_list *l, const array *a, array *mask, int *axi
 }
 
 static simt_status add_index(index_list *l, const array *a, array *index, int *axis) {
+    if (index && array_is_meta(index) && !array_is_meta(a))
+        return status_fail(SIMT_ERR_RUNTIME, "indices should be either on cpu or on the same "
+                                             "device as the indexed tensor (cpu)");
     if (index && index->dt == DT_BOOL) return add_mask(l, a, index, axis);
     if (*axis >= a->ndim)
         return status_fail(
@@ -366,7 +369,8 @@ static simt_status integer_indices(array *indices, array **out) {
     return SIMT_OK;
 }
 
-static simt_status check_along(const array *a, const array *indices, int *axis) {
+static simt_status check_along(array *a, array *indices, int *axis) {
+    SIMT_TRY(array_same_device((array *[]){a, indices}, 2));
     if (a->ndim != indices->ndim)
         return status_fail(
             SIMT_ERR_VALUE,

@@ -86,8 +86,8 @@ static simt_status empty_for(array **arrays, int n, dtype dt, const int64_t *sha
                              graph_face face, array **out) {
     int axes[ARRAY_MAX_NDIM];
     int64_t turned[ARRAY_MAX_NDIM];
-    for (int i = 0; i < n; i++)
-        if (array_is_meta(arrays[i])) return array_meta(dt, shape, ndim, out);
+    SIMT_TRY(array_same_device(arrays, n));
+    if (array_is_meta(arrays[0])) return array_meta(dt, shape, ndim, out);
     if (face != FACE_NUMPY || !array_join_order(arrays, n, ndim, axes))
         return array_empty(dt, shape, ndim, out);
     for (int d = 0; d < ndim; d++) turned[d] = shape[axes[d]];

@@ -64,6 +64,7 @@ static simt_status matmul_node(array *a, array *b, graph_face face, array **out)
     shape[batch] = m;
     shape[batch + 1] = n;
     int64_t size;
+    SIMT_TRY(array_same_device((array *[]){a, b}, 2));
     SIMT_TRY(array_check_shape(shape, batch + 2, a->dt, &size));
     if (size == 0 || k == 0)
         return array_full_of(array_is_meta(a) ? a : b, a->dt, shape, batch + 2, 0, out);

@@ -270,6 +270,14 @@ static bool order_to_keep(const operand *in, int nin, int ndim, int *axes) {
     return array_memory_order(arrays, n, ndim, axes);
 }
 
+/* Copies go from one device to another, and say themselves what they cannot. */
+static simt_status check_devices(array_op op, const operand *in, int nin, array *out) {
+    array *all[GRAPH_MAX_INPUTS + 1] = {out};
+    if (nin == 1 && (op == OP_COPY || op == OP_CAST)) return SIMT_OK;
+    for (int i = 0; i < nin; i++) all[i + 1] = in[i].a;
+    return array_same_device(all, nin + 1);
+}
+
 simt_status array_elementwise(array_op op, const operand *in, int nin, const op_options *o,
                               array **result) {
     dtype compute, dt;
@@ -282,6 +290,7 @@ simt_status array_elementwise(array_op op, const operand *in, int nin, const op_
         nin = 1;
     }
     SIMT_TRY(find_shape(in, nin, o, shape, &ndim));
+    SIMT_TRY(check_devices(op, in, nin, out));
     int axes[ARRAY_MAX_NDIM];
     if (o->keep_order && !out && ndim > 1 && order_to_keep(in, nin, ndim, axes))
         return in_memory_order(op, in, nin, o, shape, ndim, axes, result);

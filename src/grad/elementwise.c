@@ -325,7 +325,9 @@ simt_status grad_dropout(tensor *t, double p, random_state *r, bool channels, te
     for (int i = 0; i < t->a->ndim; i++) shape[i] = channels && i >= 2 ? 1 : t->a->shape[i];
     work w = {0};
     array *u;
-    simt_status s = array_random_uniform(r, DT_F32, 0, 1, shape, t->a->ndim, &u);
+    simt_status s = array_is_meta(t->a)
+                        ? array_meta(DT_F32, shape, t->a->ndim, &u)
+                        : array_random_uniform(r, DT_F32, 0, 1, shape, t->a->ndim, &u);
     tensor *draw = s == SIMT_OK ? tensor_new(u) : NULL;
     draw = work_own(&w, s == SIMT_OK && !draw ? SIMT_ERR_MEMORY : s, draw);
     tensor_operand compare[2] = {{draw}, {NULL, {.kind = 'F', .f = p}}};

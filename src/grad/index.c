@@ -182,14 +182,7 @@ static void scatter_indices(work *w, tensor *index, int axis, array **indices) {
             indices[d] = index->a;
             continue;
         }
-        array *a = NULL;
-        simt_status s = array_arange(DT_I64, (scalar){.kind = 'I'}, (scalar){.kind = 'I', .i = 1},
-                                     index->a->shape[d], &a);
-        tensor *t = s == SIMT_OK ? tensor_new(a) : NULL;
-        t = work_own(w, s == SIMT_OK && !t ? SIMT_ERR_MEMORY : s, t);
-        int64_t shape[ARRAY_MAX_NDIM];
-        for (int i = 0; i < ndim; i++) shape[i] = i == d ? index->a->shape[d] : 1;
-        t = w_reshape(w, t, shape, ndim);
+        tensor *t = w_count_along(w, index->a, DT_I64, index->a->shape[d], d, ndim);
         if (t) indices[d] = t->a;
     }
 }

@@ -6,18 +6,12 @@
  * they are evaluated for it when they are not in memory (GPU-style silent garbage is no answer). */
 #include <string.h>
 
+#include "array/meta.h"
 #include "grad/work.h"
 
-static tensor *classes_along(work *w, dtype dt, int64_t count, int axis, int ndim) {
-    if (w->status != SIMT_OK) return NULL;
-    array *a = NULL;
-    simt_status s =
-        array_arange(dt, (scalar){.kind = 'I'}, (scalar){.kind = 'I', .i = 1}, count, &a);
-    tensor *t = s == SIMT_OK ? tensor_new(a) : NULL;
-    t = work_own(w, s == SIMT_OK && !t ? SIMT_ERR_MEMORY : s, t);
-    int64_t shape[ARRAY_MAX_NDIM];
-    for (int i = 0; i < ndim; i++) shape[i] = i == axis ? count : 1;
-    return w_reshape(w, t, shape, ndim);
+/* To be compared with `target`. */
+static tensor *classes_along(work *w, const array *target, int64_t count, int axis, int ndim) {
+    return w_count_along(w, target, target->dt, count, axis, ndim);
 }
 
 static tensor *compare(work *w, array_op op, tensor *a, int64_t with) {
@@ -30,6 +24,8 @@ static tensor *compare(work *w, array_op op, tensor *a, int64_t with) {
 
 /* Number of targets that are not `ignore`; each must be a class. */
 static simt_status check_targets(array *target, int64_t classes, int64_t ignore, int64_t *used) {
+    *used = target->size;
+    if (array_is_meta(target)) return SIMT_OK;
     SIMT_TRY(array_evaluate(target));
     array *dense = NULL;
     if (!array_is_contiguous(target) || target->dt != DT_I64) {
@@ -67,8 +63,8 @@ static simt_status rule_nll(grad_node *n, tensor *const *out, tensor **in) {
     if (n->saved[2].t) g = w_div(&w, g, w_saved(&w, n, 2));
     if (n->saved[1].t) g = w_mul(&w, g, w_saved(&w, n, 1));
     tensor *hit =
-        target ? w_binary(&w, OP_EQUAL,
-                          classes_along(&w, target->a->dt, e->shape[axis], axis, e->ndim), target)
+        target ? w_binary(&w, OP_EQUAL, classes_along(&w, target->a, e->shape[axis], axis, e->ndim),
+                          target)
                : NULL;
     if (n->params[1] >= 0 && n->params[1] < e->shape[axis])
         hit = w_binary(&w, OP_LOGICAL_AND, hit, compare(&w, OP_NOT_EQUAL, target, n->params[1]));
@@ -131,8 +127,7 @@ simt_status grad_nll_loss(tensor *logp, tensor *target, tensor *weight, int64_t 
     work w = {0};
     uint32_t along = 1u << axis, all = (1u << (x->ndim)) - 1;
     tensor *t = w_unsqueeze(&w, target, axis);
-    tensor *hit =
-        w_binary(&w, OP_EQUAL, classes_along(&w, target->a->dt, classes, axis, x->ndim), t);
+    tensor *hit = w_binary(&w, OP_EQUAL, classes_along(&w, target->a, classes, axis, x->ndim), t);
     if (ignore >= 0 && ignore < classes)
         hit = w_binary(&w, OP_LOGICAL_AND, hit, compare(&w, OP_NOT_EQUAL, t, ignore));
     tensor *weights = weights_along(&w, weight, axis, x->ndim), *total = NULL;
@@ -212,8 +207,8 @@ static tensor *smooth_part(work *w, tensor *logp, tensor *target, tensor *weight
     tensor *total = valid;
     if (weight) { /* the sum of the targets' weights */
         tensor *t = w_unsqueeze(w, target, axis);
-        tensor *hit = w_binary(w, OP_EQUAL,
-                               classes_along(w, target->a->dt, x->shape[axis], axis, x->ndim), t);
+        tensor *hit =
+            w_binary(w, OP_EQUAL, classes_along(w, target->a, x->shape[axis], axis, x->ndim), t);
         hit = w_binary(w, OP_LOGICAL_AND, hit, compare(w, OP_NOT_EQUAL, t, ignore));
         total = w_where(w, hit, w_expand(w, weights, x->shape, x->ndim), NULL);
         all = (1u << x->ndim) - 1;

@@ -5,6 +5,7 @@
  * first write (the checks come first; the writes are deferred). */
 #include <math.h>
 
+#include "array/meta.h"
 #include "base/heap.h"
 #include "grad/work.h"
 
@@ -75,6 +76,7 @@ static simt_status adam_all(tensor **params, tensor **grads, tensor **average, t
     *done = false;
     if (o->maximize || (o->weight_decay != 0 && !o->decoupled)) return SIMT_OK;
     for (int i = 0; i < n; i++) {
+        if (array_is_meta(params[i]->a)) return SIMT_OK;
         SIMT_TRY(grad_check_inplace(params[i]));
         SIMT_TRY(grad_check_inplace(average[i]));
         SIMT_TRY(grad_check_inplace(square[i]));

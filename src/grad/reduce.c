@@ -200,12 +200,12 @@ simt_status grad_var(tensor *t, uint32_t mask, bool keepdims, double ddof, bool 
 
 /* ---- max and min along one axis, with positions ---- */
 
-/* A view counting along an axis, of the shape that broadcasts against ndim dimensions. */
-static tensor *count_along(work *w, int64_t count, int axis, int ndim) {
+tensor *w_count_along(work *w, const array *like, dtype dt, int64_t count, int axis, int ndim) {
     if (w->status != SIMT_OK) return NULL;
+    const scalar zero = {.kind = 'I'}, one = {.kind = 'I', .i = 1};
     array *a = NULL;
-    simt_status s =
-        array_arange(DT_I64, (scalar){.kind = 'I'}, (scalar){.kind = 'I', .i = 1}, count, &a);
+    simt_status s = array_is_meta(like) ? array_meta(dt, &count, 1, &a)
+                                        : array_arange(dt, zero, one, count, &a);
     tensor *t = work_wrap(w, s, a);
     int64_t shape[ARRAY_MAX_NDIM];
     for (int i = 0; i < ndim; i++) shape[i] = i == axis ? count : 1;
@@ -218,8 +218,9 @@ static simt_status rule_select_extremum(grad_node *n, tensor *const *out, tensor
     const grad_edge *e = &n->edges[0];
     int axis = __builtin_ctz((unsigned)n->params[0]);
     tensor *positions = w_saved(&w, n, 0);
-    tensor *hit = w_binary(&w, OP_EQUAL, count_along(&w, e->shape[axis], axis, e->ndim),
-                           positions ? with_axes(&w, n, positions) : NULL);
+    tensor *count =
+        positions ? w_count_along(&w, positions->a, DT_I64, e->shape[axis], axis, e->ndim) : NULL;
+    tensor *hit = w_binary(&w, OP_EQUAL, count, positions ? with_axes(&w, n, positions) : NULL);
     in[0] = w_take(&w, w_where(&w, hit, with_axes(&w, n, out[0]), NULL));
     return work_end(&w);
 }

@@ -113,4 +113,8 @@ static inline simt_status work_end(work *w) {
     return w->status;
 }
 
+/* A view counting along an axis, of the shape that broadcasts against ndim dimensions; without data where
+ * `like` has none (reduce.c). */
+tensor *w_count_along(work *w, const array *like, dtype dt, int64_t count, int axis, int ndim);
+
 #endif

@@ -82,7 +82,7 @@ def test_what_needs_values_raises():
     looks = [
         *(lambda: m.to("cpu"), m.cpu, m.tolist, m.numpy, lambda: m.sum().item()),
         *(lambda: bool(m.sum()), lambda: float(m[0, 0]), lambda: np.asarray(m), m.nonzero),
-        *(lambda: c.copy_(m), lambda: c.add_(m), lambda: m.to(c), lambda: m[m > 0]),
+        *(lambda: c.copy_(m), lambda: m.to(c), lambda: m[m > 0]),
         *(lambda: cupy.asarray(m), lambda: torch.equal(m, m), lambda: list(m.sum(0))[0].item()),
         *(lambda: cuda.jit(lambda a: None)[1, 1](m), lambda: m.to("cpu", torch.float64)),
     ]
@@ -246,3 +246,74 @@ def test_gradients_of_parts_have_no_data_either():
         assert all(t.is_meta for t in (*layer.parameters(), *layer.buffers()))
         layer(meta(2, 3, 5, 5)).sum().backward()
         assert all(p.grad.is_meta for p in layer.parameters())
+
+
+def mixed(first, second):
+    return f"at least two devices, {first} and {second}!"
+
+
+MIXED = [
+    (lambda m, c: m + c, mixed("meta", "cpu")),
+    (lambda m, c: c * m, mixed("cpu", "meta")),
+    (lambda m, c: c.add_(m), mixed("cpu", "meta")),
+    (lambda m, c: m.mul_(c), mixed("meta", "cpu")),
+    (lambda m, c: torch.where(m > 0, m, c), mixed("meta", "cpu")),
+    (lambda m, c: m @ c.T, mixed("meta", "cpu")),
+    (lambda m, c: F.linear(c, m), mixed("cpu", "meta")),
+    (lambda m, c: torch.cat([c, m]), mixed("cpu", "meta")),
+    (lambda m, c: torch.stack([m, c]), mixed("meta", "cpu")),
+    (lambda m, c: F.mse_loss(m, c), mixed("meta", "cpu")),
+    (lambda m, c: F.cross_entropy(m, torch.tensor([0, 1])), mixed("cpu", "meta")),
+    (lambda m, c: F.conv2d(m[None, None], c[None, None]), mixed("meta", "cpu")),
+    (lambda m, c: F.layer_norm(m, (3,), c[0]), mixed("meta", "cpu")),
+    (lambda m, c: m.gather(0, torch.tensor([[0, 1, 0]])), mixed("meta", "cpu")),
+    (lambda m, c: c[torch.tensor([0], device="meta")], "indices should be either on cpu"),
+]
+
+
+@pytest.mark.parametrize("number", range(len(MIXED)))
+def test_devices_are_not_mixed(number):
+    function, text = MIXED[number]
+    c = torch.ones(2, 3)
+    with pytest.raises(RuntimeError, match=text):
+        function(meta(2, 3), c)
+    assert c.tolist() == [[1, 1, 1]] * 2
+
+
+def test_a_number_of_the_cpu_goes_with_both():
+    m, number = meta(2, 3), torch.tensor(2.0)
+    for made in (m + number, number * m, m.clone().add_(number), torch.where(m > 0, m, number)):
+        assert made.is_meta and made.shape == (2, 3)
+    assert m[torch.tensor([1])].shape == (1, 3)  # and indices of the CPU
+    assert m.clone().copy_(torch.ones(2, 3)).is_meta
+    with pytest.raises(NotImplementedError, match=NO_DATA):
+        torch.ones(2, 3).copy_(m)
+    with pytest.raises(RuntimeError, match=mixed("cpu", "meta")):
+        torch.ones(2) + meta()
+
+
+def test_training_without_data():
+    target = torch.zeros(2, dtype=torch.int64, device="meta")
+    state = torch.get_rng_state().tolist()
+    for make in (
+        lambda p: torch.optim.SGD(p, 0.1, momentum=0.9),
+        lambda p: torch.optim.Adam(p),
+        lambda p: torch.optim.AdamW(p, amsgrad=True),
+    ):
+        model = nn.Sequential(nn.Linear(3, 8), nn.Dropout(), nn.Linear(8, 3)).to("meta")
+        optimizer = make(model.parameters())
+        for _ in range(2):
+            optimizer.zero_grad()
+            loss = F.cross_entropy(model(meta(2, 3)), target)
+            assert loss.is_meta and loss.shape == ()
+            loss.backward()
+            optimizer.step()
+        kept = [v for s in optimizer.state.values() for v in s.values() if torch.is_tensor(v)]
+        assert kept and all(v.is_meta for v in kept)
+    assert F.nll_loss(meta(2, 3), target, reduction="none").shape == (2,)
+    assert F.cross_entropy(meta(2, 3), target, label_smoothing=0.1).is_meta
+    assert F.cross_entropy(meta(2, 3), meta(2, 3)).is_meta
+    assert torch.roll(meta(2, 3), 1, 0).is_meta and torch.tril(meta(2, 3)).shape == (2, 3)
+    before = torch.get_rng_state().tolist()
+    F.dropout(meta(5))
+    assert torch.get_rng_state().tolist() == before != state

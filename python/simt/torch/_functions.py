@@ -148,6 +148,7 @@ def _triangle(input, diagonal, lower):
     rows = _C._arange(0, input.shape[-2], 1, None).unsqueeze(1)
     columns = _C._arange(0, input.shape[-1], 1, None)
     keep = columns <= rows + diagonal if lower else columns >= rows + diagonal
+    keep = keep.to(input.device)
     return _C.where(keep, input, _C._full("full", (), 0, input.dtype, input.device, False))
 
 
