@@ -43,7 +43,8 @@ static ir_value *power_of_inverse(ir_builder *b, ir_value *x, ir_value *n, ir_va
 ir_value *number_power(ir_builder *b, bool is_signed, ir_value *x, ir_value *n) {
     ir_type t = x->type;
     ir_value *one = ir_const_int(b, t, 1), *zero = ir_const_bits(b, t, 0);
-    ir_value *init[3] = {n, x, one};
+    ir_value *negative = is_signed ? is_negative(b, n) : NULL;
+    ir_value *init[3] = {negative != NULL ? ir_select(b, negative, zero, n) : n, x, one};
     ir_inst *loop = ir_loop(b, init, 3, &t, 1);
     ir_region *after = b->at;
     b->at = loop->regions[0];
@@ -60,9 +61,8 @@ ir_value *number_power(ir_builder *b, bool is_signed, ir_value *x, ir_value *n) 
     ir_continue(b, loop, next, 3);
     b->at = after;
     ir_value *result = ir_result(loop);
-    if (!is_signed) return result;
-    ir_value *inverse = power_of_inverse(b, x, n, one, zero);
-    return ir_select(b, is_negative(b, n), inverse, result);
+    if (negative == NULL) return result;
+    return ir_select(b, negative, power_of_inverse(b, x, n, one, zero), result);
 }
 
 ir_value *number_power_by(ir_builder *b, ir_op multiply, ir_value *x, ir_value *one, int64_t n) {

@@ -149,6 +149,18 @@ def test_power():
     same(2.0 ** cp.array(x), 2.0**x, 1e-14)
 
 
+def test_integers_to_negative_powers():
+    """CuPy's: 1 / x**n without its fraction, and 0 for 0."""
+    for dt in ("i1", "i2", "i4", "i8"):
+        x = np.array([0, 1, -1, 2, -2, 3, np.iinfo(dt).max, np.iinfo(dt).min], dt)
+        n = np.array([-1, -2, -3, -100, np.iinfo(dt).min], dt)
+        want = [[1 if b == 1 or (b == -1 and k % 2 == 0) else -1 if b == -1 else 0
+                 for k in n.tolist()] for b in x.tolist()]  # fmt: skip
+        same(cp.array(x)[:, None] ** cp.array(n), np.array(want, dt))
+        with pytest.raises(ValueError, match="Integers to negative integer powers"):
+            cp.array(x) ** -1
+
+
 @pytest.mark.parametrize("dt", DTYPES)
 def test_python_scalars_are_weak(dt):
     x = edge_values(dt)
