@@ -163,6 +163,7 @@ typedef struct ir_region ir_region;
 #define IR_MOST_SIZE ((1ll << 62) - 1)
 /* Of all structs of a launch, one behind the other; of what the alignment of a struct, a variable can be. */
 enum { IR_MOST_STRUCT_BYTES = 32764, IR_MOST_ALIGN = 128, IR_MOST_NAME = 190 };
+enum { IR_MOST_VARIABLES = 4096 }; /* of a unit */
 typedef struct ir_value {
     ir_type type;
     uint32_t id;       /* dense in the function; ir_func_renumber makes it so again */

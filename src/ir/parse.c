@@ -417,7 +417,7 @@ static void variables(parsing *p) {
         expect(p, "align");
         v.align = number_up_to(p, IR_MOST_ALIGN);
         if (take(p, "=")) initial_bytes(p, &v);
-        if (p->f->nvariables == MAX_LIST) fail(p, "too many variables");
+        if (p->f->nvariables == IR_MOST_VARIABLES) fail(p, "too many variables");
         ir_func_add_variable(p->f, &v);
     }
 }

@@ -361,6 +361,7 @@ static simt_status check_variable(const ir_func *f, uint32_t number) {
 static simt_status check_function(const ir_func *f) {
     ir_region *body = (ir_region *)&f->body; /* writes notes only */
     SIMT_TRY(check_params(f));
+    if (f->nvariables > IR_MOST_VARIABLES) return bad_header(f, "its variables", "more than 4096");
     for (uint32_t i = 0; i < f->nvariables; i++) SIMT_TRY(check_variable(f, i));
     clear_notes(body);
     verifying v = {f, 0};

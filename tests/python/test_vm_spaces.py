@@ -512,6 +512,12 @@ def test_in_functions_beside_the_kernel(launch):
         assert struct.unpack("i", _core.ir_variable(module, "calls")) == (depth.sum(),)
 
 
+FUNCTION_OF_NOTHING = """function 0 @f() {
+  return
+}
+"""
+
+
 def test_a_known_space_is_found():
     """Offsets and accesses by generic pointers go back to the space that is seen."""
     body = """
@@ -526,3 +532,41 @@ def test_a_known_space_is_found():
     text = _core.ir_check(kernel(["ptr.global"], body), "all")
     assert "cvta" not in text
     assert "generic" not in text
+
+
+@pytest.mark.skipif(_core.heap_counts() is None, reason="a release build")
+def test_memory_that_ends():
+    """Each allocation in turn: the run is right or a MemoryError, and nothing is lost."""
+    table = np.arange(16, dtype=np.float32)
+    line = f"@c ptr.const 64 align 128 = {table.tobytes().hex()}"
+    params = ["ptr.global", "ptr.const struct 32 align 8"]
+    text = kernel(params, POLYNOMIAL, [line], FUNCTION_OF_NOTHING)
+    right = on_all_roads(text, (1, 40), [np.ones(40, np.float32), bytearray(32)])[0]
+
+    def go():
+        out = np.ones(40, np.float32)
+        _core.ir_run(text, 1, 40, [out, bytearray(32)], threads=1)
+        return out
+
+    go()
+    alive, failed = _core.heap_counts()[1], 0
+    for k in range(1000):
+        _core.heap_deny(k, k)
+        try:
+            assert (go() == right).all()
+        except MemoryError:
+            failed += 1
+        finally:
+            _core.heap_allow()
+        assert _core.heap_counts()[1] <= alive + 2, k  # what is kept for reuse
+        if k > 100 and failed < k - 40:
+            break
+    assert failed > 50
+    assert (go() == right).all()
+
+
+def test_more_variables_than_there_may_be():
+    lines = [f"@v{i} ptr.global 4 align 4" for i in range(4097)]
+    assert _core.ir_check(kernel([], "", lines[:4096]), "all")
+    with pytest.raises(ValueError, match="too many variables"):
+        _core.ir_check(kernel([], "", lines))

@@ -195,9 +195,9 @@ static PyObject *launch_code(const code *c, device *d, const uint64_t *slots,
     Py_RETURN_NONE;
 }
 
-static simt_status prepare(ir_func *f, bool optimize, bool contract) {
+static simt_status prepare(const target *t, ir_func *f, bool optimize, bool contract) {
     SIMT_TRY(ir_verify(f));
-    opt_options o = {.contract = contract, .verify = true, .wishes = &backend_vm.wishes};
+    opt_options o = {.contract = contract, .verify = true, .wishes = &t->backends[0]->wishes};
     if (optimize) SIMT_TRY(opt_run(f, &o));
     ir_func_renumber(f);
     return SIMT_OK;
@@ -283,7 +283,7 @@ static PyObject *ir_run(PyObject *self, PyObject *positional, PyObject *named) {
     memcpy(b.block, o.block, sizeof b.block);
     PyObject *result = NULL;
     simt_status status = ir_parse(text, &f);
-    if (status == SIMT_OK) status = prepare(f, optimize != 0, contract != 0);
+    if (status == SIMT_OK) status = prepare(t, f, optimize != 0, contract != 0);
     if (status == SIMT_OK) status = compile(t, f, &b, &c, &by);
     if (status != SIMT_OK)
         binding_raise();
@@ -309,7 +309,7 @@ static PyObject *ir_listing(PyObject *self, PyObject *args) {
     if (t == NULL || !PyArg_ParseTuple(args, "sO", &text, &block) || !read_dims(block, b.block))
         return NULL;
     simt_status status = ir_parse(text, &f);
-    if (status == SIMT_OK) status = prepare(f, true, false);
+    if (status == SIMT_OK) status = prepare(t, f, true, false);
     if (status == SIMT_OK) status = compile(t, f, &b, &c, &by);
     if (status == SIMT_OK) {
         strbuf listing;
@@ -421,7 +421,7 @@ static PyObject *ir_backend(PyObject *self, PyObject *args) {
     code *c = NULL;
     const backend *by = NULL;
     simt_status status = ir_parse(text, &f);
-    if (status == SIMT_OK) status = prepare(f, true, false);
+    if (status == SIMT_OK) status = prepare(&t, f, true, false);
     if (status == SIMT_OK) status = compile(&t, f, &b, &c, &by);
     if (status == SIMT_OK) c->destroy(c);
     if (f != NULL) ir_func_free(f);
