@@ -16,7 +16,7 @@
 typedef struct gemm_f32 {
     int64_t m, n, k;
     const float *a, *b;
-    int64_t a_row, a_k; /* A[i, p] = a[i * a_row + p * a_k]; gemm_dots: a_k is 1 */
+    int64_t a_row, a_k; /* A[i, p] = a[i * a_row + p * a_k]; a_k is 1 for `dots` */
     int64_t ldb, ldc;
     float *c;
     bool add;

@@ -1,3 +1,4 @@
+/* The heap (heap.h): counted, and failing when asked to, in development builds. */
 #include "base/heap.h"
 
 #include <stdatomic.h>

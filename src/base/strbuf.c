@@ -1,3 +1,4 @@
+/* Growing strings, in the heap or in an arena (strbuf.h). */
 #include "base/strbuf.h"
 #include "base/heap.h"
 

@@ -1,13 +1,11 @@
 /* The tape: tensors over arrays, nodes that know how gradients flow back. Read first in grad/.
  *
  * A tensor is a counted box: an array, and who computed it (a node and the number of its output).
- * Every grad_* operation computes with array/, and, when gradients are on and an input asks for
- * one,
- * leaves a node: edges to the nodes of its inputs, the saved tensors its rule needs (with the
- * version of their storage), a rule. Gradients are tensors computed by the same operations: they
- * fuse, stay deferred, and with create_graph are themselves on the tape. Nodes are numbered in
- * order
- * of creation and an edge always points to a smaller number: descending order is a topological one.
+ * Every grad_* operation computes with array/, and, when gradients are on and an input asks for one, leaves a
+ * node: edges to the nodes of its inputs, the saved tensors its rule needs (with the version of their storage),
+ * a rule. Gradients are tensors computed by the same operations: they fuse, stay deferred, and with create_graph
+ * are themselves on the tape. Nodes are numbered in order of creation and an edge always points to a smaller
+ * number: descending order is a topological one.
  * All functions are called with the interpreter's lock held, inside a section (array/section.h): they may
  * use what a tensor holds (its array, its node) without a reference of their own, also where they give
  * up the lock. Read t->a once all the same where two reads must agree. Texts of failures are PyTorch's.

@@ -1,8 +1,7 @@
 /* Cross entropy: few nodes, all elementwise or reductions, so that forward and backward fuse.
  *
- * The logarithms of the targets are picked by comparing with a count along the class axis, not by
- * an
- * indexed read: both directions stay in one kernel with the softmax. Targets are checked at once;
+ * The logarithms of the targets are picked by comparing with a count along the class axis, not by an indexed
+ * read: both directions stay in one kernel with the softmax. Targets are checked at once;
  * they are evaluated for it when they are not in memory (GPU-style silent garbage is no answer). */
 #include <string.h>
 

@@ -1,8 +1,7 @@
 /* Tensors, nodes, saved tensors, views and in-place histories.
  *
- * Freeing is iterative: a node that dies while another is being torn down waits in a list, so that
- * a
- * chain of any length needs no stack. */
+ * Freeing is iterative: a node that dies while another is being torn down waits in a list, so that a chain of
+ * any length needs no stack. */
 #include "array/meta.h"
 #include "base/heap.h"
 #include "grad/grad.h"

@@ -1,6 +1,5 @@
-/* Writing rules as expressions: a pool owns the intermediate tensors and remembers the first
- * failure;
- * after one, every function returns NULL and does nothing. Results are borrowed from the pool. */
+/* Writing rules as expressions: a pool owns the intermediate tensors and remembers the first failure; after
+ * one, every function returns NULL and does nothing. Results are borrowed from the pool. */
 #ifndef SIMT_GRAD_WORK_H
 #define SIMT_GRAD_WORK_H
 

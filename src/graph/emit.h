@@ -14,7 +14,7 @@ void emit_store(ir_builder *b, dtype dt, ir_value *ptr, ir_value *value);
 /* What a row may use at one element. */
 typedef struct emit_element {
     ir_value *args[3]; /* in the compute type (where: the condition is i1; cast: as it is) */
-    ir_value *scalars[GRAPH_MAX_SCALARS]; /* emit_scalar_type each */
+    ir_value *scalars[GRAPH_MAX_SCALARS]; /* of emit_scalar_dtype each */
     ir_value *flat_index;                 /* i64, for rows that ask (emit_wants_index); else NULL */
 } emit_element;
 /* Whether the row reads the flat index of the element. */

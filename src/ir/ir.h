@@ -1,7 +1,7 @@
-/* The intermediate representation. Read this and ops.def first.
- *
- * A function is one kernel, or (see ir_func) one that a kernel calls while it runs: typed, structured SSA with per-thread (SPMD) meaning. Its body is a region:
- * a list of instructions ending in a terminator (br, continue, return). Three instructions own regions:
+/* The intermediate representation. Read this and ops.def first. A function is one kernel, or (see
+ * ir_func) one that a kernel calls while it runs: typed, structured SSA with per-thread (SPMD) meaning.
+ * Its body is a region: a list of instructions ending in a terminator (br, continue, return, exit).
+ * Three instructions own regions:
  *
  *   %r = block -> (types) { ... br %block(values) }          results = the values of the br taken
  *   %r = loop (%x = init, ...) -> (types) { ... continue %loop(values) ... br %loop(values) }
@@ -185,7 +185,7 @@ struct ir_inst {
     uint32_t number; /* in program order, from 0; ir_func_renumber makes it so again */
     ir_value **args;
     ir_value *results; /* usually one or none; block, loop, if: any number */
-    uint64_t imm;      /* constant bits, ir_special, ir_mem, bytes, numbers of faults, functions,
+    uint64_t imm;      /* constant bits, ir_special, IR_MEM, bytes, numbers of faults, functions,
                         * variables */
     ir_region *regions[2];
     ir_inst *label; /* br, continue: the construct they name */

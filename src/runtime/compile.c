@@ -2,8 +2,8 @@
  *
  * In: a function of a front end or of the graph. Out: a counted kernel, from the cache where an equal
  * function was compiled before. SIMT_VERIFY=1 (and every debug build) verifies between the passes;
- * SIMT_DUMP=ir,opt,facts,asm shows stages (dump.c): the function as it came, after each pass, what is known of it then
- * (kernel/facts.h), the back end's listing.
+ * SIMT_DUMP=ir,opt,facts,asm shows stages (dump.c): the function as it came, after each pass, what is known of
+ * it then (kernel/facts.h), the back end's listing.
  */
 #include "base/heap.h"
 #include "opt/opt.h"

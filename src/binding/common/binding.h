@@ -2,7 +2,7 @@
  *
  * Conventions. Functions returning bool or PyObject * have set a Python exception when they return
  * false or NULL. "Tri-state" functions return 1 (done), 0 (not convertible; no exception set) or -1
- * (exception set). `array **out` and operands hold new references (operand_done drops them). The GIL
+ * (exception set). `array **out` and operands hold new references (binding_operand_done drops them). The GIL
  * is held everywhere here; array/ drops it through the hooks where it waits.
  */
 #ifndef SIMT_BINDING_BINDING_H
@@ -60,7 +60,7 @@ PyObject *binding_raise(void);
 PyObject *binding_raise_text(PyObject *type, const char *text, const char *place, const char *hint);
 bool binding_in_chinese(void);                      /* the user's language */
 PyObject *binding_exception_type(simt_status code); /* borrowed */
-/* `if (!binding_ok(array_add(...))) return NULL;` */
+/* `if (!binding_ok(array_reshape(...))) return NULL;` */
 static inline bool binding_ok(simt_status status) {
     if (__builtin_expect(status == SIMT_OK, 1)) return true;
     binding_raise();

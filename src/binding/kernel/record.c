@@ -1,4 +1,5 @@
-/* Structured dtypes and those of strings: their descriptions for signatures (frontend.h), made once per dtype and kept. */
+/* Structured dtypes and those of strings: their descriptions for signatures (frontend.h), made once per dtype
+ * and kept. */
 #include "base/heap.h"
 #include "binding/kernel/kernel.h"
 

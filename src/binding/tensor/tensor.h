@@ -47,7 +47,7 @@ bool tensor_parse(const tensor_signature *s, int from, PyObject *const *args, Py
                   PyObject *kwnames, PyObject **v);
 tensor *tensor_arg(PyObject *o, const char *function, const char *argument,
                    int position); /* borrowed */
-/* Tri-state. A tensor is borrowed from o or, for a NumPy array, owned: operand_done drops it. */
+/* Tri-state. A tensor is borrowed from o or, for a NumPy array, owned: tensor_operand_done drops it. */
 typedef struct tensor_value {
     tensor_operand v;
     bool owned;

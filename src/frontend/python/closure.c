@@ -37,7 +37,7 @@ static void capture(py_ctx *c, py_closure *f, const char *name) {
     f->names[f->ncaptured++] = name;
 }
 
-/* The names that n reads. Those that the function assigns are its own, which the end (find_own) takes out. */
+/* The names that n reads. Those that the function assigns are its own: py_drop_assigned takes them out. */
 static void scan_reads(py_ctx *c, py_closure *f, const py_node *n) {
     if (n == NULL) return;
     if (n->kind == PY_NAME) capture(c, f, n->name);

@@ -1,5 +1,5 @@
 /* The front end for Python kernels: a tree (ast.h), the types of the arguments and a host that knows what
- * names mean -> one IR function with its table of faults. Read this first.
+ * names mean -> a kernel (kernel/kernel.h): its function in IR, its parameters, what it may report. Read this first.
  *
  * The binding is the host: it holds Python objects, which here are opaque. Nothing here blocks, prints
  * or keeps anything beyond the kernel's arena. Errors: SIMT_ERR_TYPING (what the kernel's source says

@@ -1,4 +1,4 @@
-/* math, cmath and NumPy's functions on scalars. Integers count as float64; float32 stays float32. */
+/* math's functions and NumPy's of floats, on real scalars. Integers count as float64; float32 stays float32. */
 #include "frontend/python/intrinsics.h"
 
 #include <float.h>
