@@ -1,4 +1,5 @@
-"""Writes docs/ir-walk.md: one kernel through every stage of compiling, by running it.
+"""Writes docs/ir-walk.md: one kernel through every stage of compiling, by running it; and the names
+of the stages in ARCHITECTURE.md.
 
 PYTHONPATH=python python tools/gen_ir_walk.py [--check]
 
@@ -15,6 +16,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs/ir-walk.md"
+TOUR = ROOT / "ARCHITECTURE.md"
 PROGRAM = """\
 import numpy as np
 from simt.numba import cuda
@@ -97,13 +99,26 @@ def run_program():
     return done.stdout, stages
 
 
-def meanings():
-    """The rows of the pipeline: {pass: [what it does, each time]}"""
+def rows():
+    """The pipeline: (pass, whether it always runs, what it does)"""
     table = (ROOT / "src/opt/passes.def").read_text()
+    return re.findall(r'^PASS\((\w+), (\w+), "(.*)"\)', table, re.M)
+
+
+def meanings():
+    """{pass: [what it does, each time]}"""
     found = {}
-    for name, text in re.findall(r'^PASS\((\w+), \w+, "(.*)"\)', table, re.M):
+    for name, _, text in rows():
         found.setdefault(name, []).append(text)
     return found
+
+
+def make_tour():
+    """ARCHITECTURE.md with the stages of a tensor operation."""
+    passes = [name for name, always, _ in rows() if always == "true"]
+    stages = "\n".join(["ir", "verify", *passes, "facts", "vm"])
+    text = TOUR.read_text(encoding="utf-8")
+    return re.sub(r"(?<=^```stages\n).*?(?=\n```$)", stages, text, flags=re.M | re.S)
 
 
 def changes(before, after):
@@ -136,12 +151,11 @@ def make_page():
 
 
 def main():
-    text = make_page()
-    if "--check" in sys.argv[1:]:
-        if not PAGE.exists() or PAGE.read_text(encoding="utf-8") != text:
-            raise SystemExit("docs/ir-walk.md is not up to date: run tools/gen_ir_walk.py")
-    else:
-        PAGE.write_text(text, encoding="utf-8")
+    for path, text in ((PAGE, make_page()), (TOUR, make_tour())):
+        if "--check" not in sys.argv[1:]:
+            path.write_text(text, encoding="utf-8")
+        elif not path.exists() or path.read_text(encoding="utf-8") != text:
+            raise SystemExit(f"{path.name} is not up to date: run tools/gen_ir_walk.py")
 
 
 if __name__ == "__main__":

@@ -64,6 +64,30 @@ def test_a_type_is_named_where_the_list_says():
     assert listed == naming
 
 
+def naming(word):
+    """The files of src and tests with this name of a function, and of operations called so."""
+    name = re.compile(rf"(?i)(?<![a-z]){word}(?![a-z0-9])")
+    paths = [*sources(), *(ROOT / "python/simt").rglob("*.py")]
+    return {str(p.relative_to(ROOT)) for p in paths if name.search(p.read_text(encoding="utf-8"))}
+
+
+def test_files_that_a_device_function_touches():
+    text = section("Add a device function")
+    listed = set(re.findall(r"`((?:src|tests)/[\w/]+\.(?:c|h|def|py))`", text))
+    found = {f for f in naming("cospi") if f.startswith(("src/", "tests/"))}
+    found -= {"src/frontend/python/intrinsics.def"}  # kernels may call it, arrays have no such row
+    found -= {f for f in found if re.match(r"tests/python/test_", f)}
+    assert found == listed - {"src/graph/array_ops.def"} and len(listed) == 9
+
+
+def test_files_that_a_function_of_numba_touches():
+    text = section("Add a function of numba.cuda")
+    listed = set(re.findall(r"`((?:src|python)/[\w/]+\.(?:c|h|def|py))`", text))
+    found = {f for f in naming("lanemask_lt") if re.match("src|python", f)}
+    assert listed <= found and len(listed) == 2
+    assert all(re.search(r"/intrinsics_\w+\.[ch]$", f) for f in found - listed)
+
+
 def test_names_of_a_row_are_in_the_faces():
     """What step 1 says: the row alone gives the functions."""
     from simt import _core, cupy, torch
