@@ -15,24 +15,38 @@ import time
 import numpy as np
 from simt.numba import cuda
 
+SHAPES = {}
+DEVICE_SHAPES = {}  # those that Python alone can't run
 
+
+def shape(*before, after="o[i] = x", table=SHAPES):
+    """Enters a shape in the table: its lines for about n operations, between these."""
+
+    def enter(lines):
+        def whole(n):
+            return [*before, *lines(n), *([after] if after else [])]
+
+        table[lines.__name__] = whole
+        return whole
+
+    return enter
+
+
+@shape("x = a[i]", "y = x + 1", after="o[i] = x + y")
 def straight(n):
     """A chain of sums and products of a few variables."""
-    yield "x = a[i]"
-    yield "y = x + 1"
     for k in range(n // 2):
         yield f"{'xy'[k % 2]} = x * {k % 7 + 2} + y"
-    yield "o[i] = x + y"
 
 
+@shape("x = a[i]")
 def constants(n):
     """As many different float constants as operations."""
-    yield "x = a[i]"
     for k in range(n):
         yield f"x = x + {k + 0.5}"
-    yield "o[i] = x"
 
 
+@shape()
 def live(n):
     """Variables that all live at once."""
     for k in range(n // 2):
@@ -40,43 +54,41 @@ def live(n):
     yield "x = 0.0"
     for k in range(n // 2):
         yield f"x = x + v{k}"
-    yield "o[i] = x"
 
 
+@shape(after=None)
 def loads(n):
     """Loads and stores of many elements."""
     for k in range(n // 8):
         yield f"o[i + {k}] = a[i + {k}] + a[i + {k + 1}]"
 
 
+@shape("x = a[i]")
 def nests(n):
     """Nests of ten loops and ifs, one after the other."""
-    yield "x = a[i]"
     for k in range(n // 20):
         for d in range(10):
             yield "    " * d + (f"for k{d} in range({d % 3 + 1}):" if d % 2 else f"if x > {d + k}:")
         yield "    " * 10 + "x = x + 1.5"
-    yield "o[i] = x"
 
 
+@shape("x = a[i]", "y = 0.0", after="o[i] = y")
 def ifs(n):
     """Ifs in a row."""
-    yield "x = a[i]"
-    yield "y = 0.0"
     for k in range(n // 3):
         yield f"if x > {k % 100}:"
         yield f"    y = y * x + {k}"
-    yield "o[i] = y"
 
 
+@shape(after="o[i] = a[i]")
 def guards(n):
     """Early returns in a row."""
     for k in range(n // 3):
         yield f"if i == {k + 1000}:"
         yield "    return"
-    yield "o[i] = a[i]"
 
 
+@shape()
 def variables(n):
     """As many variables as ifs."""
     for k in range(n // 6):
@@ -87,59 +99,52 @@ def variables(n):
     yield "x = 0.0"
     for k in range(n // 6):
         yield f"x += v{k}"
-    yield "o[i] = x"
 
 
+@shape("x = a[i]")
 def loops(n):
     """Loops in a row."""
-    yield "x = a[i]"
     for k in range(n // 6):
         yield f"for k in range({k % 5}):"
         yield "    x = x * 1.5 + k"
-    yield "o[i] = x"
 
 
+@shape("x = 0.0")
 def sums(n):
     """Loops that only read, in a row."""
-    yield "x = 0.0"
     for k in range(n // 12):
         yield f"for k in range(i, {k % 50}):"
         yield "    x += a[k]"
-    yield "o[i] = x"
 
 
+@shape("x = a[i]", "for k in range(i + 3):")
 def body(n):
     """One loop with a long body."""
-    yield "x = a[i]"
-    yield "for k in range(i + 3):"
     for k in range(n):
         yield f"    x = x + {k % 9 + 0.5}"
-    yield "o[i] = x"
 
 
+@shape("x = a[i]")
 def calls(n):
     """Calls of device functions."""
-    yield "x = a[i]"
     for k in range(n // 5):
         yield f"x = f{k % 3}(x, {k % 50})"
-    yield "o[i] = x"
 
 
+@shape("x = a[i]")
 def chains(n):
     """Long expressions."""
-    yield "x = a[i]"
     for _ in range(n // 100):
         yield "x = " + " + ".join(f"x * {j + 2}" for j in range(50))
-    yield "o[i] = x"
 
 
+@shape("x = a[i]")
 def wide(n):
     """Statements of one line."""
-    yield "x = a[i]"
     yield "; ".join(f"x = x + {k % 7 + 0.5}" for k in range(n))
-    yield "o[i] = x"
 
 
+@shape(after=None)
 def stores(n):
     """Values that are all computed before the first is stored."""
     for k in range(n // 4):
@@ -148,46 +153,41 @@ def stores(n):
         yield f"o[i + {k}] = v{k}"
 
 
+@shape("t = cuda.threadIdx.x", "x = a[i]", table=DEVICE_SHAPES)
 def warps(n):
     """Warp operations, each in a branch that some lanes take."""
-    yield "t = cuda.threadIdx.x"
-    yield "x = a[i]"
     for k in range(n // 4):
         yield f"if t < {k % 7 + 1}:"
         yield f"    x += cuda.shfl_sync({(1 << k % 7 + 1) - 1}, x, 0)"
-    yield "o[i] = x"
 
 
+@shape("x = a[i]", table=DEVICE_SHAPES)
 def masks(n):
     """Warp operations of the lanes that are there, where data parts them."""
-    yield "x = a[i]"
     for k in range(n // 5):
         yield f"if x > {k % 7 + 0.5}:"
         yield "    cuda.syncwarp(cuda.activemask())"
         yield "    x += 1.0"
-    yield "o[i] = x"
 
 
+@shape("t = cuda.threadIdx.x", "x = a[i]", table=DEVICE_SHAPES)
 def crowds(n):
     """Warp operations in branches of many different groups of lanes."""
-    yield "t = cuda.threadIdx.x"
-    yield "x = a[i]"
     for k in range(n // 5):
         mask = (k * 2654435761 >> 8) % 255 + 1
         yield f"if {mask} >> t & 1:"
         yield f"    x += cuda.shfl_sync({mask}, x, 0)"
-    yield "o[i] = x"
 
 
+@shape("x = a[i]")
 def spins(n):
     """Loops that wait for what other threads write, in a row."""
-    yield "x = a[i]"
     for k in range(n // 8):
         yield f"while o[{k}] > a[{k}] + 1e9:"
         yield "    pass"
-    yield "o[i] = x"
 
 
+@shape()
 def rotations(n):
     """A loop in which as many variables change places, of which one differs between threads."""
     names = [f"v{k}" for k in range(n // 3)]
@@ -197,9 +197,9 @@ def rotations(n):
     yield "    " + ", ".join(names) + " = " + ", ".join(names[1:] + names[:1])
     yield "x = 0.0"
     yield from (f"x += {name} * {k + 1}" for k, name in enumerate(names))
-    yield "o[i] = x"
 
 
+@shape(table=DEVICE_SHAPES)
 def shuffles(n):
     """Likewise in no order, in threads that run singly."""
     names = [f"v{k}" for k in range(n // 3)]
@@ -211,7 +211,6 @@ def shuffles(n):
     yield "    " + ", ".join(names) + " = " + ", ".join(new)
     yield "x = 0.0"
     yield from (f"x += {name} * {k + 1}" for k, name in enumerate(names))
-    yield "o[i] = x"
 
 
 FUNCTIONS = """
@@ -227,11 +226,6 @@ def f1(x, k):
 def f2(x, k):
     return f0(x, k) + f1(x, k)
 """
-SHAPES = (straight, constants, live, loads, nests, ifs, guards, variables, loops, sums, body, calls)
-SHAPES += (chains, wide, stores, spins, rotations)
-SHAPES = {shape.__name__: shape for shape in SHAPES}
-# Those that Python alone can't run.
-DEVICE_SHAPES = {shape.__name__: shape for shape in (warps, masks, crowds, shuffles)}
 
 
 def kernel_of(shape, n):

@@ -44,26 +44,26 @@ static simt_status check(dtype dt, const int64_t *shape, int ndim, int64_t *size
     return array_check_shape(shape, ndim, dt, size);
 }
 
-simt_status array_random_uniform(random_state *r, dtype dt, double low, double high,
-                                 const int64_t *shape, int ndim, array **out) {
+/* Normal numbers come in pairs: one more is counted, for an odd number of elements. */
+static simt_status real(random_state *r, array_op op, dtype dt, double factor, double shift,
+                        const int64_t *shape, int ndim, array **out) {
     int64_t size;
     SIMT_TRY(check(dt, shape, ndim, &size));
     if (size == 0) return array_empty(dt, shape, ndim, out);
     array *made;
-    uint64_t words = (uint64_t)size * (dt == DT_F64 ? 2 : 1);
-    SIMT_TRY(random_node(r, OP_RANDOM_UNIFORM, dt, shape, ndim, words, &made));
-    return scale(made, high - low, low, out);
+    uint64_t numbers = (uint64_t)size + (op == OP_RANDOM_NORMAL ? 1 : 0);
+    SIMT_TRY(random_node(r, op, dt, shape, ndim, numbers * (dt == DT_F64 ? 2 : 1), &made));
+    return scale(made, factor, shift, out);
+}
+
+simt_status array_random_uniform(random_state *r, dtype dt, double low, double high,
+                                 const int64_t *shape, int ndim, array **out) {
+    return real(r, OP_RANDOM_UNIFORM, dt, high - low, low, shape, ndim, out);
 }
 
 simt_status array_random_normal(random_state *r, dtype dt, double mean, double std,
                                 const int64_t *shape, int ndim, array **out) {
-    int64_t size;
-    SIMT_TRY(check(dt, shape, ndim, &size));
-    if (size == 0) return array_empty(dt, shape, ndim, out);
-    array *made;
-    uint64_t words = ((uint64_t)size + 1) * (dt == DT_F64 ? 2 : 1);
-    SIMT_TRY(random_node(r, OP_RANDOM_NORMAL, dt, shape, ndim, words, &made));
-    return scale(made, std, mean, out);
+    return real(r, OP_RANDOM_NORMAL, dt, std, mean, shape, ndim, out);
 }
 
 /* ---- integers ---- */

@@ -1,6 +1,6 @@
 /* simt._core.Generator: a Philox stream (seed, offset) and its distributions; cupy.random and
  * torch.manual_seed stand on it. */
-#include "binding/common/binding.h"
+#include "binding/array/functions.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -91,39 +91,40 @@ static bool float_dtype(dtype dt) {
     return false;
 }
 
-/* made is set by the call whose status is the first argument. */
-static PyObject *wrap(simt_status status, array *const *made) {
-    return binding_ok(status) ? binding_wrap(*made) : NULL;
+/* The arguments of a distribution of real numbers: two of its own, size, dtype. */
+typedef struct real_arguments {
+    double a, b;
+    int64_t shape[ARRAY_MAX_NDIM];
+    int ndim;
+    dtype dt;
+} real_arguments;
+
+static bool to_real(PyObject *const *values, real_arguments *out) {
+    return to_double(values[0], 0, &out->a) && to_double(values[1], 1, &out->b) &&
+           size_and_dtype(values[2], values[3], DT_F64, out->shape, &out->ndim, &out->dt) &&
+           float_dtype(out->dt);
 }
 
 METHOD(uniform) {
     PARSE("uniform", 4, 0, "low", "high", "size", "dtype")
-    double low, high;
-    int64_t shape[ARRAY_MAX_NDIM];
-    int ndim;
-    dtype dt;
+    real_arguments x;
     array *made = NULL;
-    if (!to_double(values[0], 0, &low) || !to_double(values[1], 1, &high) ||
-        !size_and_dtype(values[2], values[3], DT_F64, shape, &ndim, &dt) || !float_dtype(dt))
-        return NULL;
-    return wrap(array_random_uniform(STATE, dt, low, high, shape, ndim, &made), &made);
+    if (!to_real(values, &x)) return NULL;
+    return binding_wrap_made(array_random_uniform(STATE, x.dt, x.a, x.b, x.shape, x.ndim, &made),
+                             &made);
 }
 
 METHOD(normal) {
     PARSE("normal", 4, 0, "loc", "scale", "size", "dtype")
-    double mean, std;
-    int64_t shape[ARRAY_MAX_NDIM];
-    int ndim;
-    dtype dt;
+    real_arguments x;
     array *made = NULL;
-    if (!to_double(values[0], 0, &mean) || !to_double(values[1], 1, &std) ||
-        !size_and_dtype(values[2], values[3], DT_F64, shape, &ndim, &dt) || !float_dtype(dt))
-        return NULL;
-    if (std < 0) {
+    if (!to_real(values, &x)) return NULL;
+    if (x.b < 0) {
         PyErr_SetString(PyExc_ValueError, "scale < 0");
         return NULL;
     }
-    return wrap(array_random_normal(STATE, dt, mean, std, shape, ndim, &made), &made);
+    return binding_wrap_made(array_random_normal(STATE, x.dt, x.a, x.b, x.shape, x.ndim, &made),
+                             &made);
 }
 
 METHOD(integers) {
@@ -147,7 +148,8 @@ METHOD(integers) {
                      dtype_table[dt].name);
         return NULL;
     }
-    return wrap(array_random_integers(STATE, dt, low, high, shape, ndim, &made), &made);
+    return binding_wrap_made(array_random_integers(STATE, dt, low, high, shape, ndim, &made),
+                             &made);
 }
 
 static PyObject *generator_permutation(PyObject *self, PyObject *count) {
@@ -158,16 +160,14 @@ static PyObject *generator_permutation(PyObject *self, PyObject *count) {
         PyErr_SetString(PyExc_ValueError, "n must be non-negative");
         return NULL;
     }
-    return wrap(array_random_permutation(STATE, n, &made), &made);
+    return binding_wrap_made(array_random_permutation(STATE, n, &made), &made);
 }
 
-#define FAST(name) \
-    { #name, (PyCFunction)(void (*)(void))generator_##name, METH_FASTCALL | METH_KEYWORDS, NULL }
 static PyMethodDef methods[] = {
-    FAST(seed),
-    FAST(uniform),
-    FAST(normal),
-    FAST(integers),
+    FAST("seed", generator_seed),
+    FAST("uniform", generator_uniform),
+    FAST("normal", generator_normal),
+    FAST("integers", generator_integers),
     {"permutation", generator_permutation, METH_O, "A random order of 0..n-1 (int64)."},
     {"get_state", generator_get_state, METH_NOARGS, "(seed, offset)"},
     {"set_state", generator_set_state, METH_O, NULL},
