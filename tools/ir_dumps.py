@@ -180,7 +180,7 @@ def read(folder, positions):
         for block in re.split(r"^==== ", whole, flags=re.M)[1:]:
             head, _, text = block.partition("\n")
             if not positions:
-                text = re.sub(r" @\d+:\d+|; line \d+$", "", text, flags=re.M)
+                text = re.sub(r" @\d+:\d+|; line \d+( of call \d+)?$", "", text, flags=re.M)
             found.setdefault(head.rpartition(" ")[0], []).append(text)
     return found
 
