@@ -1,4 +1,4 @@
-/* The vm's own structures: decoded code, its frame, and the analyses of the compiler.
+/* The vm's own structures: decoded code, its frame, and what its compiler plans.
  *
  * A gang is the group of threads ("lanes") that one pass over the code runs: the whole block, or a stretch of
  * the grid in kernels whose blocks do not matter (spread.c), or one thread in kernels whose threads must run
@@ -8,11 +8,11 @@
  * lane to lane are kept as the one value of lane 0 ("scalar"; stride 0: uniform). So are, in blocks of two
  * and three dimensions, those that grow by a step of their own along each axis ("rows").
  *
- * plan.c    which values are scalars, and their stride; positions, lifetimes, forwarding, slots in the frame
- * place.c   where values live
- * emit.c    IR to vm_inst: control (emit_ops.c: the rest)
+ * plan.c    which values are scalars, and their stride; positions, lifetimes, what need not be copied
+ * place.c   where values live: cells of scalars, slots in the frame
+ * emit.c    IR to vm_inst: control (emit_ops.c: the rest); compile.c: all of it, as a back end
  * print.c   the listing of SIMT_DUMP=asm
- * exec.c    runs them for one gang (split.c: which lanes take which side)
+ * exec.c    runs them for one gang (split.c: which lanes take which side; atomic.c, kernels_*.c: operations)
  * spread.c  runs that are rows of the grid, not blocks
  * turns.c   frames, and the turns of a block's gangs
  * stack.c   calls of functions beside the kernel: a gang is then one thread, with a stack of its own
