@@ -27,11 +27,14 @@ static _Atomic bool loaded;
  *
  * Each call that runs has a buffer, which the next call takes over; where the system has none OpenBLAS
  * ends the process. So a call that would be the first to need one more looks whether there is room, and
- * where there is none waits for a buffer that exists. */
+ * where there is none waits for a buffer that exists. A thread's first call also makes what OpenBLAS keeps
+ * for each thread (143 kB of thread-local data), without which the C library ends the process. */
 
 #define BUFFER_BYTES ((size_t)33 << 20)
 #define LOADED_BYTES ((size_t)128 << 20) /* the library and what it takes when it is loaded */
+#define THREAD_BYTES ((size_t)256 << 10)
 static atomic_int active, most_active;
+static _Thread_local bool has_called;
 
 static bool has_room(size_t bytes) {
     void *pages = heap_pages(bytes);
@@ -39,7 +42,13 @@ static bool has_room(size_t bytes) {
     return pages != NULL;
 }
 
+static simt_status no_room(void) {
+    return status_fail(SIMT_ERR_MEMORY, "out of memory for a matrix product");
+}
+
 static simt_status take_buffer(void) {
+    if (!has_called && !has_room(THREAD_BYTES)) return no_room();
+    has_called = true;
     for (;;) {
         int n = atomic_fetch_add(&active, 1) + 1, most = atomic_load(&most_active);
         if (n <= most) return SIMT_OK;
@@ -48,7 +57,7 @@ static simt_status take_buffer(void) {
             return SIMT_OK;
         }
         atomic_fetch_sub(&active, 1);
-        if (most == 0) return status_fail(SIMT_ERR_MEMORY, "out of memory for a matrix product");
+        if (most == 0) return no_room();
         nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
     }
 }

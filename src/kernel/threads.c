@@ -1,24 +1,47 @@
 /* Values thread by thread (threads.h), in one pass in program order: what constructs result in and loops
- * carry is not known. */
+ * carry is not known. A value's numbers go when all that is made of it is known, so that a long computation
+ * takes as much memory as it has values at a time. */
 #include "kernel/threads.h"
 
 #include <string.h>
+
+enum { STAYS = UINT32_MAX };
+
+typedef struct spare { /* lies in numbers that nobody needs any more */
+    struct spare *next;
+} spare;
 
 typedef struct walk {
     const uint32_t *block;
     uint32_t threads;
     arena *mem;
     facts_thread_value *values;
+    uint32_t *uses; /* by value id: of those to come; STAYS */
+    spare *spares;
     bool failed; /* no memory */
 } walk;
 
 static facts_thread_value *value_at(const walk *w, const ir_value *v) { return &w->values[v->id]; }
 
 static facts_thread_value new_value(walk *w, bool one, uint8_t zeros) {
-    facts_thread_value v = {
-        .of = ARENA_ARRAY(w->mem, uint64_t, one ? 1 : w->threads), .one = one, .zeros = zeros};
+    facts_thread_value v = {.one = one, .zeros = zeros};
+    if (!one && w->spares != NULL) {
+        v.of = (uint64_t *)w->spares;
+        w->spares = w->spares->next;
+    } else {
+        v.of = ARENA_ARRAY(w->mem, uint64_t, one ? 1 : w->threads);
+    }
     w->failed |= v.of == NULL;
     return v;
+}
+
+static void drop_value(walk *w, facts_thread_value *v) {
+    if (v->of != NULL && !v->one) {
+        spare *s = (spare *)v->of;
+        s->next = w->spares;
+        w->spares = s;
+        v->of = NULL;
+    }
 }
 
 static facts_thread_value shared(walk *w) {
@@ -105,7 +128,10 @@ static facts_thread_value computed(walk *w, const ir_inst *in) {
     facts_thread_value v = new_value(w, one, (uint8_t)zeros);
     for (uint32_t t = 0; v.of != NULL && t < (one ? 1 : w->threads); t++) {
         uint64_t bits;
-        if (!evaluate(in, x, t, !whole, &bits)) return unknown;
+        if (!evaluate(in, x, t, !whole, &bits)) {
+            drop_value(w, &v);
+            return unknown;
+        }
         v.of[t] = zeros == FACTS_NO_BASE ? ir_cut_bits(bits, type)
                                          : (uint64_t)ir_sign_extend(bits, ir_type_bits(type));
     }
@@ -113,6 +139,32 @@ static facts_thread_value computed(walk *w, const ir_inst *in) {
 }
 
 /* ---- the walk ---- */
+
+static bool is_found(const ir_inst *in) {
+    return in->nresults == 1 && !ir_op_table[in->op].control && ir_type_is_int(in->results[0].type);
+}
+
+static void count_uses(walk *w, const ir_region *r) {
+    for (const ir_inst *in = r->first; in != NULL; in = in->next) {
+        bool works = is_found(in) && ir_op_table[in->op].pure;
+        for (unsigned i = 0; i < in->nargs; i++) {
+            uint32_t *uses = &w->uses[in->args[i]->id];
+            *uses = !works ? STAYS : *uses != STAYS ? *uses + 1 : STAYS;
+        }
+        for (int i = 0; i < 2 && in->regions[i] != NULL; i++) count_uses(w, in->regions[i]);
+    }
+}
+
+/* Its operands have been used once more. What is known of them says more than of a result that is not. */
+static void used(walk *w, const ir_inst *in) {
+    if (!ir_op_table[in->op].pure) return;
+    bool known = value_at(w, &in->results[0])->of != NULL || !w->uses[in->results[0].id];
+    for (unsigned i = 0; i < in->nargs; i++) {
+        uint32_t *uses = &w->uses[in->args[i]->id];
+        if (!known) *uses = STAYS;
+        if (*uses != STAYS && --*uses == 0) drop_value(w, value_at(w, in->args[i]));
+    }
+}
 
 static facts_thread_value value_of(walk *w, const ir_inst *in) {
     if (in->op == IR_SPECIAL) return special(w, in->imm);
@@ -124,9 +176,10 @@ static facts_thread_value value_of(walk *w, const ir_inst *in) {
 
 static void visit(walk *w, const ir_region *r) {
     for (const ir_inst *in = r->first; in != NULL && !w->failed; in = in->next) {
-        bool single = in->nresults == 1 && !ir_op_table[in->op].control;
-        if (single && ir_type_is_int(in->results[0].type))
-            *value_at(w, &in->results[0]) = value_of(w, in);
+        if (is_found(in)) {
+            if (w->uses[in->results[0].id]) *value_at(w, &in->results[0]) = value_of(w, in);
+            used(w, in);
+        }
         for (int i = 0; i < 2 && in->regions[i] != NULL; i++) visit(w, in->regions[i]);
     }
 }
@@ -136,8 +189,10 @@ simt_status facts_find_thread_values(const ir_func *f, const uint32_t block[3], 
     walk w = {.block = block,
               .threads = block[0] * block[1] * block[2],
               .mem = mem,
-              .values = ARENA_ARRAY(mem, facts_thread_value, f->next_id + 1)};
-    w.failed = w.values == NULL;
+              .values = ARENA_ARRAY(mem, facts_thread_value, f->next_id + 1),
+              .uses = ARENA_ARRAY(mem, uint32_t, f->next_id + 1)};
+    w.failed = w.values == NULL || w.uses == NULL;
+    if (!w.failed) count_uses(&w, &f->body);
     for (uint32_t i = 0; i < f->body.nparams && f->unit == NULL && !w.failed; i++)
         if (ir_type_is_int(f->body.params[i].type)) w.values[f->body.params[i].id] = shared(&w);
     if (!w.failed) visit(&w, &f->body);

@@ -17,7 +17,7 @@ typedef struct facts_thread_value {
     uint8_t zeros; /* the base is a multiple of 1 << zeros; FACTS_NO_BASE: there is none */
 } facts_thread_value;
 
-/* By value id (ir_func_renumber first); integers only. */
+/* By value id (ir_func_renumber first); integers only, and none that only known ones are made of. */
 simt_status facts_find_thread_values(const ir_func *f, const uint32_t block[3], arena *mem,
                                      facts_thread_value **out);
 static inline uint64_t facts_thread_has(const facts_thread_value *v, uint32_t t) {

@@ -1,6 +1,9 @@
 """Kernels beyond the sizes that a table of the compiler has or had: right, or refused by name."""
 
+import os
 import random
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -202,3 +205,43 @@ def test_too_many_arguments_are_refused():
     kernel = load(f"@cuda.jit\ndef kernel({names}):\n    a0[0] = a64[0]\n", cuda=cuda)["kernel"]
     with pytest.raises(Exception, match="64 arrays"):
         kernel[1, 1](*(np.zeros(1) for _ in range(65)))
+
+
+LONG_WITH_SHUFFLES = """
+import sys
+import numpy as np
+from simt.numba import cuda
+sys.path.insert(0, {here!r})
+from numba_source import load
+
+lines = [f"    v = (v * {{3 + j % 5}} + i + {{j}}) & 1023" for j in range(3000)]
+source = ["@cuda.jit", "def kernel(out):", "    i = cuda.threadIdx.x", "    v = i", *lines]
+source += ["    if v % 2 == 0:", "        v += cuda.shfl_sync(cuda.activemask(), v, 0)"]
+source += ["    if i % 32 < 16:", "        v += cuda.shfl_sync(0xffff, v, 3)", "    out[i] = v"]
+kernel = load("\\n".join(source) + "\\n", cuda=cuda)["kernel"]
+
+
+def most():
+    return [int(s.split()[1]) for s in open("/proc/self/status") if s.startswith("VmHWM")][0]
+
+
+out, before = np.zeros(1024, np.int64), most()
+kernel[1, 1024](out)
+taken = most() - before
+v = i = np.arange(1024)
+for j in range(3000):
+    v = (v * (3 + j % 5) + i + j) & 1023
+first = np.array([w[w % 2 == 0][:1].sum() for w in v.reshape(32, 32)]).repeat(32)
+v = np.where(v % 2 == 0, v + first, v)
+v = np.where(i % 32 < 16, v + v.reshape(32, 32)[:, 3].repeat(32), v)
+print((out == v).all(), taken // 1024)
+"""
+
+
+@pytest.mark.skipif("SIMT_SANITIZE" in os.environ, reason="the sanitizer's memory is larger")
+def test_what_threads_have_in_a_long_kernel_takes_little_memory():
+    """12,000 values of 1,024 threads would be 100 MB."""
+    text = LONG_WITH_SHUFFLES.format(here=os.path.dirname(os.path.abspath(__file__)))
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True)
+    right, megabytes = done.stdout.split() or [done.stderr, "0"]
+    assert right == "True" and int(megabytes) < 60, done.stdout + done.stderr
