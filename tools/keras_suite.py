@@ -8,7 +8,8 @@
 Each file runs in a process of its own, with limits of time and memory. What fails is compared with
 tools/keras_expected.txt: a reason in a comment, then the tests it holds for (shell patterns). A
 failure that is not listed is an error, and so is a listed test that passes: the list only shrinks.
-TensorFlow, PyTorch and JAX that are not installed are stood in for: who uses one is skipped.
+TensorFlow, PyTorch, JAX, Grain that are not installed are stood in for: a test that uses one is
+skipped.
 
 The file is a plugin of pytest too: it puts the stand-ins and the backend in place and writes the
 outcomes down.
@@ -29,7 +30,7 @@ from importlib.machinery import PathFinder
 HERE = os.path.dirname(os.path.abspath(__file__))
 EXPECTED = os.path.join(HERE, "keras_expected.txt")
 OUTCOMES = "KERAS_SUITE_OUTCOMES"
-OTHERS = ("tensorflow", "torch", "jax", "flax")
+OTHERS = ("tensorflow", "torch", "jax", "flax", "grain")
 QUICK = (
     "ops/core_test.py",
     "ops/nn_test.py",
@@ -63,13 +64,13 @@ class _Absent(types.ModuleType):
 
 
 class _AbsentFinder:
-    """Gives a stand-in for every module of the libraries that are not installed."""
+    """Gives tests a stand-in for every module of the libraries that are not installed."""
 
     names = ()
 
     @classmethod
     def find_spec(cls, name, path=None, target=None):
-        if name.partition(".")[0] not in cls.names:
+        if name.partition(".")[0] not in cls.names or not _asked_by_a_test():
             return None
         from importlib.machinery import ModuleSpec
 
@@ -96,6 +97,14 @@ def _conftest():
 
     module.skip_if_backend = skip_if_backend
     return module
+
+
+def _asked_by_a_test():
+    """Whether the import that is under way stands in a test file (Keras's own code probes)."""
+    frame = sys._getframe(2)
+    while frame is not None and "importlib" in frame.f_code.co_filename:
+        frame = frame.f_back
+    return frame is not None and frame.f_code.co_filename.endswith("_test.py")
 
 
 _outcomes = {}

@@ -29,7 +29,8 @@ from simt._core import torch as C
 SUPPORTS_SPARSE_TENSORS = False
 SUPPORTS_RAGGED_TENSORS = False
 SUPPORTS_COMPLEX_DTYPES = False
-IS_THREAD_SAFE = True
+# Callbacks run in the loop: threads of theirs would take turns with it for no gain.
+IS_THREAD_SAFE = False
 
 Tensor = C.Tensor
 

@@ -218,12 +218,15 @@ def istft(
     frames = np.fft.irfft(z, fft_length) * weights
     count = frames.shape[-2]
     size = fft_length + sequence_stride * (count - 1)
-    out, scale = np.zeros((*frames.shape[:-2], size)), np.zeros(size)
+    out = np.zeros((*frames.shape[:-2], size))
     for i in range(count):
         place = builtins.slice(i * sequence_stride, i * sequence_stride + fft_length)
         out[..., place] += frames[..., i, :]
-        scale[place] += weights**2
-    out = out / np.where(scale > 1e-10, scale, 1.0)
+    if window is not None:
+        # What windows without end would add up to: the same at the edges as within.
+        square = np.pad(weights**2, (0, -fft_length % sequence_stride))
+        scale = np.resize(square.reshape(-1, sequence_stride).sum(0), size)
+        out = out / np.where(scale > 1e-10, scale, 1.0)
     start = fft_length // 2 if center else 0
     end = size - (fft_length // 2 if center else 0) if length is None else start + length
     return convert_to_tensor(out[..., start:end], dtype)
