@@ -109,6 +109,8 @@ class _Probes(SourceFileLoader):
         super().exec_module(module)
         for lazy in (module.tensorflow, module.gfile, module.jax):
             lazy.initialize = _probe(lazy, lazy.initialize)
+        # Keras asks this of whatever `import tensorflow` has given; of ours the answer is known.
+        module.tensorflow.executing_eagerly = _eagerly(module.tensorflow)
 
 
 def _probe(lazy, initialize):
@@ -118,6 +120,16 @@ def _probe(lazy, initialize):
         initialize()
 
     return probe
+
+
+def _eagerly(lazy):
+    def executing_eagerly():
+        if _is_face("tensorflow"):
+            return True
+        lazy.initialize()
+        return lazy.module.executing_eagerly()
+
+    return executing_eagerly
 
 
 def _is_face(name):

@@ -82,6 +82,18 @@ def test_our_faces_are_absent_for_keras():
     assert (status, out) == (0, "False False\n"), err
 
 
+def test_layers_of_data_beside_our_tensorflow():
+    # They ask whether TensorFlow, which is imported, traces a graph.
+    code = (
+        "import tensorflow as tf, numpy as np;"
+        "layers = tf.keras.Sequential([tf.keras.layers.Rescaling(2.0),"
+        "tf.keras.layers.RandomFlip('horizontal'), tf.keras.layers.Solarization()]);"
+        "print(layers(np.ones((2, 4, 4, 3), 'float32')).shape == (2, 4, 4, 3))"
+    )
+    status, out, err = python(f"import simt.alias; simt.alias.install(); {code}")
+    assert (status, out) == (0, "True\n"), err
+
+
 # ---- training: against the same steps in NumPy
 
 
