@@ -19,6 +19,9 @@ C_FILES = $(shell find src include tests -name '*.[ch]' -not -path '*/generated/
 PY_DIRS = $(wildcard python tests tools examples bench)
 PYTEST = -m pytest -q -p no:cacheprovider
 T ?=
+# What computes; the others are about the launcher, tools, pages, the vm alone, or processes.
+REMOTE_TESTS = tests/conformance $(wildcard $(addprefix tests/python/test_,$(addsuffix *.py,adam array cupy exchange \
+    fusion grad kernel launch lessons numba products programs reduce save sort torch)))
 SELECT = $(if $(T),$(if $(findstring /,$(T)),$(T),tests -k "$(T)"),tests)
 # The C compiler's own copy of the sanitizer's library, loaded before the (uninstrumented) Python.
 ASAN_LIB = $(shell $${CC:-cc} -print-file-name=libasan.so)
@@ -34,7 +37,7 @@ RACES = PYTHONPATH="$(CURDIR)/build-tsan/python" LD_PRELOAD="$(TSAN_LIB)" OPENBL
 THREAD_SEEDS ?= 1
 THREAD_SECONDS ?= 20
 
-.PHONY: run test check bench build format coverage install clean reliability \
+.PHONY: run test check check-remote bench build format coverage install clean reliability \
         fuzz build-sanitized check-format check-lint check-static check-layers check-size check-wheel \
         check-docs check-sanitize check-fuzz check-threads
 
@@ -43,6 +46,11 @@ run: install
 
 test: build
 	PYTHONPATH="$(CURDIR)/python" $(PY) $(PYTEST) $(SELECT)
+
+# Arrays, tensors and kernels on a device whose memory the host cannot touch (src/device/remote).
+check-remote: build
+	SIMT_TARGET=remote PYTHONPATH="$(CURDIR)/python" $(PY) $(PYTEST) \
+	    -m "not slow and not exhaustive" $(or $(T),$(REMOTE_TESTS))
 
 check: check-format check-lint check-layers check-static check-size check-wheel check-docs check-sanitize \
        check-fuzz check-threads

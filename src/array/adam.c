@@ -101,7 +101,7 @@ static simt_status run_locked(const array_adam *items, int n, bool *done) {
 
 simt_status array_adam_step(const array_adam *items, int n, bool *done) {
     *done = false;
-    if (array_ctx.eager) return SIMT_OK;
+    if (array_ctx.eager || !array_ctx.library->adam) return SIMT_OK;
     for (int i = 0; i < n; i++)
         if (!fits(&items[i])) return SIMT_OK;
     SIMT_TRY(array_lock());

@@ -24,7 +24,9 @@ struct storage {
     uint32_t version; /* bumped by each in-place write (PyTorch's version counter) */
     uint32_t hidden_version; /* the same for writes through hidden arrays */
     size_t bytes;
-    void *data;         /* NULL: not computed yet (or 0 bytes) */
+    device *device; /* where its memory is */
+    void *
+        data; /* NULL: not computed yet (or 0 bytes). An address of the device's: host.c knows whose */
     bool exposed;       /* foreign code can see the memory: ops that read or write it run at once */
     bool foreign;       /* memory is not ours */
     simt_status failed; /* the computation of its value failed; `diag` says how */
@@ -47,12 +49,16 @@ typedef struct array {
     int64_t shape[ARRAY_MAX_NDIM], strides[ARRAY_MAX_NDIM]; /* strides in bytes */
 } array;
 
-/* One process-wide context, made by the binding at the first use. */
+/* The context is one for all of array/: programs of several targets in one process would each need their
+ * own queue and lock, which nothing needs so far. It computes on the target that its owner (the binding) gives
+ * it, by the hook, at the first use; it owns that. */
+void array_set_target_hook(simt_status (*make)(target **out));
 simt_status array_context_init(void);
 /* Computes what waits and gives back all memory that is kept for reuse: plans, kernels, free pieces. */
 simt_status array_forget(void);
 simt_runtime *array_runtime(void);
-bool array_eager(void); /* SIMT_EAGER=1 */
+bool array_is_on_host(void); /* the target's memory is the host's */
+bool array_eager(void);      /* SIMT_EAGER=1 */
 void array_set_eager(bool eager);
 
 array *array_ref(array *a);
@@ -73,7 +79,8 @@ simt_status array_repeat_index(const int64_t *counts, int64_t ncounts, int64_t s
 /* Copies strided host memory in. */
 simt_status array_from_memory(dtype dt, const int64_t *shape, const int64_t *strides, int ndim,
                               const void *data, array **out);
-/* Shares foreign memory: exposed; release(owner) when the last reference goes. */
+/* Shares foreign memory of the host: exposed; release(owner) when the last reference goes. Where the target's
+ * memory is not the host's, it is a copy: release(owner) at once. */
 simt_status array_from_foreign(dtype dt, const int64_t *shape, const int64_t *strides, int ndim,
                                void *data, size_t bytes, void (*release)(void *), void *owner,
                                array **out);
@@ -89,7 +96,9 @@ simt_status
 array_expose(array *a); /* evaluates and marks the storage exposed; then array_data is stable */
 /* All bytes (DT_U8) of the exposed storage, not a foreign one, that the address lies in; *out NULL: none. */
 simt_status array_at_address(uintptr_t address, array **out);
-void *array_data(const array *a); /* address of the first element; NULL until evaluated */
+/* Address of the first element, on its device; NULL until evaluated. Kernels and exchange read it, nobody else:
+ * see "the host's look" below. */
+void *array_data(const array *a);
 simt_status array_item(array *a, scalar *out);  /* one element; size must be 1 */
 simt_status array_copy_out(array *a, void *to); /* C order, dense */
 bool array_is_contiguous(const array *a);       /* C order */
@@ -97,6 +106,28 @@ bool array_same_shape(const array *a, const int64_t *shape, int ndim);
 static inline uint32_t *array_version(const array *a) {
     return a->hidden ? &a->store->hidden_version : &a->store->version;
 }
+
+/* ---- the host's look at memory (host.c) ----
+ *
+ * Between open and close the host can read and write the elements of an array that has its value, at
+ * w.data; where its memory is the host's that is the memory itself. FILL: all of it is written, what was there
+ * is not read. close: what was written is the array's. */
+typedef enum array_access { ARRAY_READ, ARRAY_FILL, ARRAY_CHANGE } array_access;
+typedef struct array_window {
+    char *data; /* the first element */
+    array_access access;
+    device *device;     /* of the array, where this is a copy: */
+    char *copy, *there; /* ours, the device's */
+    size_t bytes;
+} array_window;
+simt_status array_open(const array *a, array_access access, array_window *w);
+simt_status array_close(array_window *w);
+void array_discard(array_window *w); /* what was written is not (or perhaps) the array's */
+/* For foreign code, which may keep it: `a` itself, exposed, where its memory is the host's; else an array of
+ * the host's device with a copy of the whole storage. */
+simt_status array_to_host(array *a, array **out);
+/* What was written there is a's, whose array_to_host it is. */
+simt_status array_from_host(array *a, const array *host);
 
 /* ---- views (same storage) ---- */
 simt_status array_view_strided(array *a, dtype dt, const int64_t *shape, const int64_t *strides,

@@ -1,35 +1,36 @@
-/* The table of library steps. */
+/* The tables of library steps, one for each target that has some. */
 #include "array/internal.h"
 
-static const call_function table[ARRAY_OP_COUNT] = {
-    [OP_COPY] = call_copy,
-    [OP_CAST] = call_copy,
-    [OP_SUM] = call_reduce_rows,
-    [OP_MAX] = call_reduce_rows,
-    [OP_MIN] = call_reduce_rows,
-    [OP_ARGMAX] = call_reduce_rows,
-    [OP_ARGMIN] = call_reduce_rows,
-    [OP_MATMUL] = call_matmul,
-    [OP_TAKE] = call_index_get,
-    [OP_TAKE_ALONG] = call_take_along,
-    [OP_INDEX_GET] = call_index_get,
-    [OP_INDEX_PUT] = call_index_put,
-    [OP_CHECK_UNIT] = call_check_unit,
-    [OP_CUMSUM] = call_cumsum,
-    [OP_MOMENTS] = call_moments,
-    [OP_SORT] = call_sort,
-    [OP_ARGSORT] = call_sort,
-    [OP_CONV2D] = call_conv2d,
-    [OP_CONV2D_INPUT] = call_conv2d_input,
-    [OP_CONV2D_WEIGHT] = call_conv2d_weight,
-    [OP_MAX_POOL2D] = call_max_pool2d,
-    [OP_MAX_POOL2D_INDEX] = call_max_pool2d_index,
-    [OP_MAX_POOL2D_BACK] = call_max_pool2d_back,
-    [OP_AVG_POOL2D] = call_avg_pool2d,
-    [OP_AVG_POOL2D_BACK] = call_avg_pool2d_back,
+const array_library library_cpu = {
+    .adam = true,
+    .calls[OP_COPY] = call_copy,
+    .calls[OP_CAST] = call_copy,
+    .calls[OP_SUM] = call_reduce_rows,
+    .calls[OP_MAX] = call_reduce_rows,
+    .calls[OP_MIN] = call_reduce_rows,
+    .calls[OP_ARGMAX] = call_reduce_rows,
+    .calls[OP_ARGMIN] = call_reduce_rows,
+    .calls[OP_MATMUL] = call_matmul,
+    .calls[OP_TAKE] = call_index_get,
+    .calls[OP_TAKE_ALONG] = call_take_along,
+    .calls[OP_INDEX_GET] = call_index_get,
+    .calls[OP_INDEX_PUT] = call_index_put,
+    .calls[OP_CHECK_UNIT] = call_check_unit,
+    .calls[OP_CUMSUM] = call_cumsum,
+    .calls[OP_MOMENTS] = call_moments,
+    .calls[OP_SORT] = call_sort,
+    .calls[OP_ARGSORT] = call_sort,
+    .calls[OP_CONV2D] = call_conv2d,
+    .calls[OP_CONV2D_INPUT] = call_conv2d_input,
+    .calls[OP_CONV2D_WEIGHT] = call_conv2d_weight,
+    .calls[OP_MAX_POOL2D] = call_max_pool2d,
+    .calls[OP_MAX_POOL2D_INDEX] = call_max_pool2d_index,
+    .calls[OP_MAX_POOL2D_BACK] = call_max_pool2d_back,
+    .calls[OP_AVG_POOL2D] = call_avg_pool2d,
+    .calls[OP_AVG_POOL2D_BACK] = call_avg_pool2d_back,
 };
 
-call_function call_find(array_op op) { return table[op]; }
+const array_library library_none = {.adam = false};
 
 static double elements(const graph_view *v) {
     double n = 1;

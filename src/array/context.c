@@ -99,16 +99,26 @@ void array_after_fork(void) {
     array_unlock();
 }
 
+/* What the target can do: its library, and what the planner is told. */
+static void find_abilities(void) {
+    array_context *c = &array_ctx;
+    c->dev = runtime_device(c->rt);
+    c->host = runtime_host(c->rt);
+    c->library = c->dev->is_host ? &library_cpu : &library_none;
+    for (int op = 0; op < ARRAY_OP_COUNT; op++) c->facts.steps[op] = c->library->calls[op] != NULL;
+    c->facts.most_threads = c->dev->most_threads;
+}
+
 simt_status array_context_init(void) {
     if (__atomic_load_n(&array_ctx.ready, __ATOMIC_ACQUIRE)) return SIMT_OK;
     SIMT_TRY(array_lock());
     simt_status status = SIMT_OK;
     if (!array_ctx.ready) {
-        target *cpu;
-        status = target_cpu_new(0, &cpu);
-        if (status == SIMT_OK) status = runtime_new(cpu, &array_ctx.rt);
+        target *t;
+        status = array_ctx.target_hook(&t);
+        if (status == SIMT_OK) status = runtime_new(t, &array_ctx.rt);
         if (status == SIMT_OK) {
-            array_ctx.dev = runtime_device(array_ctx.rt);
+            find_abilities();
             graph_program_init(&array_ctx.program);
             const char *eager = getenv("SIMT_EAGER");
             array_ctx.eager = eager && *eager && strcmp(eager, "0") != 0;
@@ -120,6 +130,7 @@ simt_status array_context_init(void) {
 }
 
 simt_runtime *array_runtime(void) { return array_ctx.rt; }
+bool array_is_on_host(void) { return array_ctx.dev->is_host; }
 bool array_eager(void) { return array_ctx.eager; }
 void array_set_eager(bool eager) { array_ctx.eager = eager; }
 
@@ -189,6 +200,8 @@ simt_status array_forget(void) {
     array_unlock();
     return SIMT_OK;
 }
+
+void array_set_target_hook(simt_status (*make)(target **out)) { array_ctx.target_hook = make; }
 
 void array_set_position_hook(void (*hook)(char *file, size_t size, int *line)) {
     array_ctx.position_hook = hook;

@@ -244,8 +244,10 @@ simt_status array_copy_out(array *a, void *to) {
         strides[d] = stride;
         stride *= a->shape[d];
     }
-    strided_copy(to, strides, array_data(a), a->strides, a->shape, a->ndim, dtype_bytes(a->dt));
-    return SIMT_OK;
+    array_window w;
+    SIMT_TRY(array_open(a, ARRAY_READ, &w));
+    strided_copy(to, strides, w.data, a->strides, a->shape, a->ndim, dtype_bytes(a->dt));
+    return array_close(&w);
 }
 
 simt_status array_item(array *a, scalar *out) {
@@ -253,6 +255,8 @@ simt_status array_item(array *a, scalar *out) {
         return status_fail(SIMT_ERR_VALUE,
                            "can only convert an array of size 1 to a Python scalar");
     SIMT_TRY(array_evaluate(a));
-    *out = scalar_load(a->dt, array_data(a));
-    return SIMT_OK;
+    array_window w;
+    SIMT_TRY(array_open(a, ARRAY_READ, &w));
+    *out = scalar_load(a->dt, w.data);
+    return array_close(&w);
 }

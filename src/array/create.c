@@ -63,31 +63,46 @@ simt_status array_arange(dtype dt, scalar start, scalar step, int64_t count, arr
     return creation_node(OP_IOTA, dt, compute, &count, 1, bits, 2, out);
 }
 
+/* A new array that the host fills. */
+static simt_status open_new(dtype dt, const int64_t *shape, int ndim, array_window *w,
+                            array **out) {
+    SIMT_TRY(array_empty(dt, shape, ndim, out));
+    simt_status status = array_open(*out, ARRAY_FILL, w);
+    if (status != SIMT_OK) array_unref(*out);
+    return status;
+}
+
+static simt_status close_new(array_window *w, array **out) {
+    simt_status status = array_close(w);
+    if (status != SIMT_OK) array_unref(*out);
+    return status;
+}
+
 simt_status array_linspace(dtype dt, double start, double stop, int64_t count, bool endpoint,
                            array **out) {
-    SIMT_TRY(array_empty(dt, &count, 1, out));
-    char *to = (*out)->store->data;
+    array_window w;
+    SIMT_TRY(open_new(dt, &count, 1, &w, out));
     size_t itemsize = dtype_bytes(dt);
     double parts = (double)(endpoint ? count - 1 : count), step = (stop - start) / parts;
     for (int64_t i = 0; i < count; i++) {
         double value = i == 0                       ? start
                        : endpoint && i == count - 1 ? stop
                                                     : (double)i * step + start;
-        scalar_store((scalar){.kind = 'F', .f = value}, dt, to + (size_t)i * itemsize);
+        scalar_store((scalar){.kind = 'F', .f = value}, dt, w.data + (size_t)i * itemsize);
     }
-    return SIMT_OK;
+    return close_new(&w, out);
 }
 
 simt_status array_eye(dtype dt, int64_t rows, int64_t columns, int64_t diagonal, array **out) {
     int64_t shape[2] = {rows, columns};
-    SIMT_TRY(array_empty(dt, shape, 2, out));
-    char *to = (*out)->store->data;
+    array_window w;
+    SIMT_TRY(open_new(dt, shape, 2, &w, out));
     size_t itemsize = dtype_bytes(dt);
-    memset(to, 0, (*out)->store->bytes);
+    memset(w.data, 0, (*out)->store->bytes);
     for (int64_t r = diagonal < 0 ? -diagonal : 0; r < rows && r + diagonal < columns; r++)
         scalar_store((scalar){.kind = 'I', .i = 1}, dt,
-                     to + (size_t)(r * columns + r + diagonal) * itemsize);
-    return SIMT_OK;
+                     w.data + (size_t)(r * columns + r + diagonal) * itemsize);
+    return close_new(&w, out);
 }
 
 simt_status array_repeat_index(const int64_t *counts, int64_t ncounts, int64_t size, array **out) {
@@ -105,20 +120,22 @@ simt_status array_repeat_index(const int64_t *counts, int64_t ncounts, int64_t s
     }
     if (total < 0 || total > INT64_MAX / 8)
         return status_fail(SIMT_ERR_VALUE, "repeat: the result has more elements than memory");
-    SIMT_TRY(array_empty(DT_I64, &total, 1, out));
-    int64_t *to = array_data(*out);
+    array_window w;
+    SIMT_TRY(open_new(DT_I64, &total, 1, &w, out));
+    int64_t *to = (int64_t *)(void *)w.data;
     for (int64_t i = 0; i < size; i++)
         for (int64_t k = counts[i * step]; k > 0; k--) *to++ = i;
-    return SIMT_OK;
+    return close_new(&w, out);
 }
 
 simt_status array_from_memory(dtype dt, const int64_t *shape, const int64_t *strides, int ndim,
                               const void *data, array **out) {
-    SIMT_TRY(array_empty(dt, shape, ndim, out));
-    array *a = *out;
-    strided_copy(a->store->data, a->strides, data, strides ? strides : a->strides, a->shape,
-                 a->ndim, dtype_bytes(dt));
-    return SIMT_OK;
+    array_window w;
+    SIMT_TRY(open_new(dt, shape, ndim, &w, out));
+    const array *a = *out;
+    strided_copy(w.data, a->strides, data, strides ? strides : a->strides, a->shape, a->ndim,
+                 dtype_bytes(dt));
+    return close_new(&w, out);
 }
 
 simt_status array_from_foreign(dtype dt, const int64_t *shape, const int64_t *strides, int ndim,
@@ -127,6 +144,11 @@ simt_status array_from_foreign(dtype dt, const int64_t *shape, const int64_t *st
     int64_t size;
     SIMT_TRY(array_context_init());
     SIMT_TRY(array_check_shape(shape, ndim, dt, &size));
+    if (!array_ctx.dev->is_host) {
+        SIMT_TRY(array_from_memory(dt, shape, strides, ndim, data, out));
+        if (release) release(owner);
+        return SIMT_OK;
+    }
     SIMT_TRY(array_lock());
     storage *s = storage_new_locked(bytes);
     simt_status status = s ? SIMT_OK : SIMT_ERR_MEMORY;

@@ -201,7 +201,10 @@ static void end_undo(const graph_plan *plan, undo *u, bool restore) {
     run.undo = NULL;
     for (uint32_t i = 0; i < u->n; i++) {
         size_t bytes = (size_t)plan->buffers[u->buffer[i]].bytes;
-        if (restore) memcpy(run.memory[u->buffer[i]], u->copy[i], bytes);
+        if (restore) {
+            device *dev = array_ctx.dev;
+            device_copy(dev, DEVICE_WITHIN, run.memory[u->buffer[i]], u->copy[i], bytes);
+        }
         array_ctx.dev->free(array_ctx.dev, u->copy[i], bytes);
     }
 }
@@ -211,14 +214,17 @@ static bool begin_undo(const graph_plan *plan, undo *u, double cost) {
         (double)u->bytes * COPY_COST > cost * COPY_SHARE)
         return false;
     uint32_t changed = u->n;
-    for (u->n = 0; u->n < changed; u->n++) {
-        uint32_t b = u->buffer[u->n];
+    device *dev = array_ctx.dev;
+    for (u->n = 0; u->n < changed;) {
+        uint32_t i = u->n, b = u->buffer[i];
         size_t bytes = (size_t)plan->buffers[b].bytes;
-        if (array_ctx.dev->alloc(array_ctx.dev, bytes, &u->copy[u->n]) != SIMT_OK) {
-            end_undo(plan, u, false);
-            return false;
-        }
-        memcpy(u->copy[u->n], run.memory[b], bytes);
+        bool copied = dev->alloc(dev, bytes, &u->copy[i]) == SIMT_OK;
+        if (copied) u->n++;
+        copied =
+            copied && device_copy(dev, DEVICE_WITHIN, u->copy[i], run.memory[b], bytes) == SIMT_OK;
+        if (copied) continue;
+        end_undo(plan, u, false);
+        return false;
     }
     run.undo = u;
     return true;
@@ -295,15 +301,13 @@ static simt_status run_call(const graph_plan *plan, const graph_step *step) {
     const int64_t *offsets = array_ctx.program.offsets + n->first_offset;
     call_args c;
     c.node = n;
-    c.dev = array_ctx.dev;
+    c.dev = array_ctx.host;
     for (int i = 0; i < n->nin; i++)
         if (n->scalar[i] < 0) call_view_of(&c.in[i], &n->in[i], *offsets++);
     call_view_of(&c.out, &n->out, *offsets);
-    call_function function = call_find(n->op);
+    call_function function = array_ctx.library->calls[n->op];
     bool held = device_hold_interrupts(!is_repeatable(plan, n));
-    simt_status status = function ? function(&c)
-                                  : status_fail(SIMT_ERR_INTERNAL, "no library step '%s'",
-                                                array_op_table[n->op].name);
+    simt_status status = function ? function(&c) : host_call(&c);
     device_hold_interrupts(held);
     if (status == SIMT_OK || status == SIMT_ERR_INTERRUPT) return status;
     for (uint32_t i = 0; i < array_ctx.npositions; i++) {

@@ -96,9 +96,17 @@ simt_status array_from_idx(const unsigned char *data, size_t bytes, const char *
     idx_header h;
     SIMT_TRY(read_header(data, bytes, name, &h));
     SIMT_TRY(check_length(&h, bytes, name));
+    array_window w;
     SIMT_TRY(array_empty(h.dt, h.shape, h.ndim, out));
-    to_native(array_data(*out), data + h.header, (size_t)h.size, dtype_bytes(h.dt));
-    return SIMT_OK;
+    simt_status status = array_open(*out, ARRAY_FILL, &w);
+    if (status == SIMT_OK) {
+        to_native((unsigned char *)w.data, data + h.header, (size_t)h.size, dtype_bytes(h.dt));
+        status = array_close(&w);
+    }
+    if (status == SIMT_OK) return SIMT_OK;
+    array_unref(*out);
+    *out = NULL;
+    return status;
 }
 
 static simt_status read_rest(int file, unsigned char *to, size_t bytes, const char *name) {
@@ -113,6 +121,17 @@ static simt_status read_rest(int file, unsigned char *to, size_t bytes, const ch
     return SIMT_OK;
 }
 
+static simt_status fill_from_file(array_window *w, const idx_header *h, const unsigned char *head,
+                                  size_t head_bytes, int file, const char *name) {
+    unsigned char *data = (unsigned char *)w->data;
+    size_t there = head_bytes - h->header;
+    memcpy(data, head + h->header, there);
+    simt_status status = read_rest(file, data + there, h->total - head_bytes, name);
+    if (status != SIMT_OK) return array_discard(w), status;
+    to_native(data, data, (size_t)h->size, dtype_bytes(h->dt));
+    return array_close(w);
+}
+
 simt_status array_from_idx_file(const unsigned char *head, size_t head_bytes, int file,
                                 size_t bytes, const char *name, array **out) {
     *out = NULL;
@@ -122,15 +141,10 @@ simt_status array_from_idx_file(const unsigned char *head, size_t head_bytes, in
     SIMT_TRY(read_header(head, head_bytes, name, &h));
     SIMT_TRY(check_length(&h, bytes, name));
     SIMT_TRY(array_empty(h.dt, h.shape, h.ndim, &a));
-    unsigned char *data = array_data(a);
-    size_t there = head_bytes - h.header;
-    memcpy(data, head + h.header, there);
-    simt_status status = read_rest(file, data + there, h.total - head_bytes, name);
-    if (status != SIMT_OK) {
-        array_unref(a);
-        return status;
-    }
-    to_native(data, data, (size_t)h.size, dtype_bytes(h.dt));
-    *out = a;
-    return SIMT_OK;
+    array_window w;
+    simt_status status = array_open(a, ARRAY_FILL, &w);
+    if (status == SIMT_OK) status = fill_from_file(&w, &h, head, head_bytes, file, name);
+    if (status == SIMT_OK) return *out = a, SIMT_OK;
+    array_unref(a);
+    return status;
 }

@@ -25,25 +25,59 @@ static simt_status as_bool(array *a, array **out) {
                              out);
 }
 
+/* The windows of a list of arrays; on failure those that are open are closed. */
+static simt_status open_all(array **arrays, int n, array_window *w) {
+    for (int i = 0; i < n; i++) {
+        simt_status status = array_open(arrays[i], ARRAY_FILL, &w[i]);
+        if (status == SIMT_OK) continue;
+        while (i-- > 0) array_discard(&w[i]);
+        return status;
+    }
+    return SIMT_OK;
+}
+
+static simt_status close_all(array_window *w, int n, simt_status status) {
+    for (int i = 0; i < n; i++) {
+        if (status == SIMT_OK)
+            status = array_close(&w[i]);
+        else
+            array_discard(&w[i]);
+    }
+    return status;
+}
+
+/* Selects by the flags of `truth`, which has its value: *w stays open while the selection is used. */
+static simt_status select_flags(const array *truth, array_window *w, selection *found) {
+    SIMT_TRY(array_open(truth, ARRAY_READ, w));
+    simt_status status =
+        selection_make(found, array_ctx.host, (const uint8_t *)w->data, truth->size);
+    if (status != SIMT_OK) array_discard(w);
+    return status;
+}
+
+static simt_status write_positions(selection *found, const array *a, array **out) {
+    array_window w[ARRAY_MAX_NDIM];
+    int64_t *positions[ARRAY_MAX_NDIM];
+    SIMT_TRY(open_all(out, a->ndim, w));
+    for (int d = 0; d < a->ndim; d++) positions[d] = (int64_t *)(void *)w[d].data;
+    return close_all(w, a->ndim, selection_positions(found, a->shape, a->ndim, positions));
+}
+
 simt_status array_nonzero(array *a, array **out) {
     array *truth;
     SIMT_TRY(as_bool(a, &truth));
     selection found = {0};
-    simt_status status = array_evaluate(truth);
-    if (status == SIMT_OK)
-        status =
-            selection_make(&found, array_ctx.dev, (const uint8_t *)array_data(truth), truth->size);
+    array_window flags = {0};
     int made = 0;
-    int64_t *positions[ARRAY_MAX_NDIM];
-    for (; status == SIMT_OK && made < a->ndim; made++) {
+    simt_status status = array_evaluate(truth);
+    if (status == SIMT_OK) status = select_flags(truth, &flags, &found);
+    for (; status == SIMT_OK && made < a->ndim; made++)
         if ((status = array_empty(DT_I64, &found.count, 1, &out[made])) != SIMT_OK) break;
-        positions[made] = found.count ? (int64_t *)array_data(out[made]) : NULL;
-    }
-    if (status == SIMT_OK && found.count && a->ndim > 0)
-        status = selection_positions(&found, a->shape, a->ndim, positions);
+    if (status == SIMT_OK && found.count && a->ndim > 0) status = write_positions(&found, a, out);
     if (status != SIMT_OK)
         while (made-- > 0) array_unref(out[made]);
     selection_free(&found);
+    array_discard(&flags);
     array_unref(truth);
     return status;
 }
@@ -56,16 +90,26 @@ static bool is_dense_mask(const array *a, array **indices, int n) {
     return a->size > 0 && array_same_shape(mask, a->shape, mask->ndim);
 }
 
+/* The elements of a that `found` names, into `result`. */
+static simt_status pack(selection *found, const array *a, size_t block, array *result) {
+    array_window from, to;
+    SIMT_TRY(array_open(a, ARRAY_READ, &from));
+    simt_status status = array_open(result, ARRAY_FILL, &to);
+    if (status == SIMT_OK)
+        status = close_all(&to, 1, selection_pack(found, from.data, block, to.data));
+    array_discard(&from);
+    return status;
+}
+
 static simt_status masked_get(array *a, array *mask, array **out) {
     array *truth;
     SIMT_TRY(as_bool(mask, &truth));
     selection found = {0};
+    array_window flags = {0};
     array *result = NULL;
     simt_status status = array_evaluate(truth);
     if (status == SIMT_OK) status = array_evaluate(a);
-    if (status == SIMT_OK)
-        status =
-            selection_make(&found, array_ctx.dev, (const uint8_t *)array_data(truth), truth->size);
+    if (status == SIMT_OK) status = select_flags(truth, &flags, &found);
     if (status == SIMT_OK) {
         int64_t shape[ARRAY_MAX_NDIM] = {found.count};
         int ndim = 1;
@@ -73,10 +117,9 @@ static simt_status masked_get(array *a, array *mask, array **out) {
         status = array_empty(a->dt, shape, ndim, &result);
     }
     if (status == SIMT_OK && found.count)
-        status = selection_pack(&found, (const char *)array_data(a),
-                                (size_t)(a->size / truth->size) * dtype_bytes(a->dt),
-                                (char *)array_data(result));
+        status = pack(&found, a, (size_t)(a->size / truth->size) * dtype_bytes(a->dt), result);
     selection_free(&found);
+    array_discard(&flags);
     array_unref(truth);
     if (status == SIMT_OK)
         *out = result;

@@ -33,7 +33,9 @@ typedef struct array_position {
 typedef struct array_context {
     pthread_mutex_t lock;
     simt_runtime *rt;
-    device *dev;
+    device *dev, *host; /* of the target; the host's, for what the target has no code for */
+    const struct array_library *library; /* of the target */
+    graph_target facts;                  /* the same, as the planner hears it */
     bool ready, eager;
     bool reopened; /* the program has nodes that an interrupt, or planning without memory, left */
     /* What computes without the interpreter's lock now: the program, or anything. */
@@ -54,6 +56,7 @@ typedef struct array_context {
     storage *exposed;       /* those with memory of ours; chained by `next` */
     storage *doomed;        /* foreign, to be released after unlocking; chained by `diag` */
     array *_Atomic orphans; /* died while the lock was taken; chained by `store_next` in shape[0] */
+    simt_status (*target_hook)(target **out);
     void *(*gil_drop)(void);
     void (*gil_take)(void *token);
     bool (*defer_hook)(void);
@@ -169,7 +172,14 @@ typedef struct call_args {
     device *dev;
 } call_args;
 typedef simt_status (*call_function)(const call_args *c);
-call_function call_find(array_op op);  /* NULL: no such step */
+/* What a target has in ready code: NULL where it has none. dev of a step's arguments is the host's. */
+typedef struct array_library {
+    call_function calls[ARRAY_OP_COUNT];
+    bool adam; /* array_adam_step */
+} array_library;
+extern const array_library library_cpu, library_none;
+/* A step that the target's library lacks, by the CPU's, on copies (host.c). */
+simt_status host_call(const call_args *c);
 double call_cost(const graph_node *n); /* rough ns */
 
 #define CALL_DECLARE(name) simt_status name(const call_args *c)

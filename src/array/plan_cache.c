@@ -98,7 +98,7 @@ static simt_status compile_steps(graph_plan *plan) {
 
 simt_status plan_cache_make(const graph_program *p, const cached_plan **out) {
     graph_plan *plan;
-    SIMT_TRY(graph_plan_new(p, &plan));
+    SIMT_TRY(graph_plan_new(p, &array_ctx.facts, &plan));
     simt_status status = compile_steps(plan);
     cached_plan *c = status == SIMT_OK ? heap_zeroed(1, sizeof *c) : NULL;
     if (!c) {

@@ -136,6 +136,11 @@ static simt_status write_meta(queue_request *q, array **result) {
     return SIMT_OK;
 }
 
+static simt_status wrong_device(const storage *s) {
+    return status_fail(SIMT_ERR_RUNTIME, "an array on %s is used with arrays on %s",
+                       s->device->name, array_ctx.dev->name);
+}
+
 static simt_status add_locked(queue_request *q, array **result) {
     graph_node *n = &q->node;
     SIMT_TRY(reserve());
@@ -145,6 +150,7 @@ static simt_status add_locked(queue_request *q, array **result) {
         storage *s = q->in[i]->store;
         meta |= storage_is_meta(s);
         if (s->failed && !storage_is_meta(s)) return storage_failure(s);
+        if (s->device != array_ctx.dev) return wrong_device(s);
         exposed |= s->exposed;
     }
     if (q->out && (meta || array_is_meta(q->out))) return write_meta(q, result);
@@ -171,6 +177,7 @@ static simt_status add_locked(queue_request *q, array **result) {
     } else {
         storage *s = target->store;
         if (s->failed) return storage_failure(s);
+        if (s->device != array_ctx.dev) return wrong_device(s);
         exposed |= s->exposed;
         queue_view(&n->out, target);
         array_ref(target);

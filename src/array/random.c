@@ -151,7 +151,10 @@ static void philox(uint64_t seed, uint64_t counter, uint32_t words[4]) {
 simt_status array_random_permutation(random_state *r, int64_t n, array **out) {
     if (n < 0) return status_fail(SIMT_ERR_VALUE, "negative dimensions are not allowed");
     SIMT_TRY(array_empty(DT_I64, &n, 1, out));
-    int64_t *p = array_data(*out);
+    array_window w;
+    simt_status status = array_open(*out, ARRAY_FILL, &w);
+    if (status != SIMT_OK) return array_unref(*out), status;
+    int64_t *p = (int64_t *)(void *)w.data;
     for (int64_t i = 0; i < n; i++) p[i] = i;
     uint64_t block = (r->offset + 3) / 4;
     uint32_t words[4];
@@ -169,5 +172,7 @@ simt_status array_random_permutation(random_state *r, int64_t n, array **out) {
         p[j] = swap;
     }
     r->offset = block * 4;
-    return SIMT_OK;
+    status = array_close(&w);
+    if (status != SIMT_OK) array_unref(*out);
+    return status;
 }

@@ -250,7 +250,7 @@ static void moments_by_operations(chain *c, array *a, dtype wide, uint32_t mask,
 
 static void moments_of(chain *c, array *a, dtype wide, uint32_t mask, double left, bool root,
                        array **mean, array **var) {
-    if (a->dt == wide && moments_fit(a, mask))
+    if (a->dt == wide && array_ctx.library->calls[OP_MOMENTS] && moments_fit(a, mask))
         moments_in_memory(c, a, mask, left, root, mean, var);
     else
         moments_by_operations(c, a, wide, mask, left, root, mean, var);

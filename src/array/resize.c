@@ -196,6 +196,33 @@ static simt_status check(const array *images, int64_t height, int64_t width, con
     return status_fail(SIMT_ERR_VALUE, "resize: no filter '%s'", filter);
 }
 
+static simt_status run_resize(resizing *r, const array *from, const array *to, int number) {
+    simt_status status = weights_init(&r->rows, from->shape[2], to->shape[2], number);
+    if (status == SIMT_OK) status = weights_init(&r->columns, from->shape[1], to->shape[1], number);
+    device *host = runtime_host(array_runtime());
+    size_t grain = 100000 / ((size_t)(to->shape[1] * to->shape[2]) + 1) + 1;
+    if (status == SIMT_OK)
+        status = host->parallel(host, (size_t)to->shape[0], grain, resize_range, r);
+    weights_deinit(&r->rows);
+    weights_deinit(&r->columns);
+    return status;
+}
+
+static simt_status resize_images(resizing *r, const array *from, const array *to, int number) {
+    array_window in, out;
+    SIMT_TRY(array_open(from, ARRAY_READ, &in));
+    simt_status status = array_open(to, ARRAY_FILL, &out);
+    if (status == SIMT_OK) {
+        r->from = (const unsigned char *)in.data;
+        r->to = (unsigned char *)out.data;
+        status = run_resize(r, from, to, number);
+        if (status == SIMT_OK) status = array_close(&out);
+        array_discard(&out);
+    }
+    array_discard(&in);
+    return status;
+}
+
 simt_status array_resize(array *images, int64_t height, int64_t width, const char *filter,
                          array **out) {
     int number = 0;
@@ -208,18 +235,7 @@ simt_status array_resize(array *images, int64_t height, int64_t width, const cha
     simt_status status = array_evaluate(dense);
     if (status == SIMT_OK) status = array_empty(DT_U8, shape, 3, &made);
     resizing r = {.nearest = number == 0};
-    if (status == SIMT_OK && made->size > 0) {
-        r.from = array_data(dense);
-        r.to = array_data(made);
-        status = weights_init(&r.rows, images->shape[2], width, number);
-        if (status == SIMT_OK) status = weights_init(&r.columns, images->shape[1], height, number);
-        device *dev = runtime_device(array_runtime());
-        size_t grain = 100000 / ((size_t)(height * width) + 1) + 1;
-        if (status == SIMT_OK)
-            status = dev->parallel(dev, (size_t)shape[0], grain, resize_range, &r);
-        weights_deinit(&r.rows);
-        weights_deinit(&r.columns);
-    }
+    if (status == SIMT_OK && made->size > 0) status = resize_images(&r, dense, made, number);
     array_unref(dense);
     if (status == SIMT_OK) return *out = made, SIMT_OK;
     array_unref(made);

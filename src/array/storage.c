@@ -15,7 +15,7 @@ storage *storage_new_locked(size_t bytes) {
         status_fail(SIMT_ERR_MEMORY, "out of memory for an array descriptor");
         return NULL;
     }
-    *s = (storage){.refs = 1, .slot = -1, .bytes = bytes};
+    *s = (storage){.refs = 1, .slot = -1, .bytes = bytes, .device = array_ctx.dev};
     return s;
 }
 
@@ -44,7 +44,7 @@ static void storage_free_locked(storage *s) {
         array_ctx.doomed = s;
         return;
     }
-    if (s->data) array_ctx.dev->free(array_ctx.dev, s->data, s->bytes);
+    if (s->data) s->device->free(s->device, s->data, s->bytes);
     s->owner = array_ctx.free_storages;
     array_ctx.free_storages = s;
 }
@@ -121,7 +121,8 @@ simt_status array_at_address(uintptr_t address, array **out) {
     *out = NULL;
     SIMT_TRY(array_lock());
     storage *s = array_ctx.exposed;
-    while (s && address - (uintptr_t)s->data >= s->bytes) s = s->next;
+    while (s && (s->device != array_ctx.dev || address - (uintptr_t)s->data >= s->bytes))
+        s = s->next;
     simt_status status = SIMT_OK;
     if (s) {
         s->refs++;

@@ -235,8 +235,9 @@ static simt_status check_nan(const grad_node *n, tensor *g, int i) {
     tensor *odd = NULL, *any = NULL;
     simt_status s = grad_unary(OP_ISNAN, g, &odd);
     if (s == SIMT_OK) s = grad_reduce(OP_ANY, odd, (1u << g->a->ndim) - 1, false, -1, &any);
-    if (s == SIMT_OK) s = array_evaluate(any->a);
-    if (s == SIMT_OK && *(const bool *)array_data(any->a))
+    scalar found = {0};
+    if (s == SIMT_OK) s = array_item(any->a, &found);
+    if (s == SIMT_OK && found.i)
         s = status_fail(SIMT_ERR_RUNTIME, "Function '%s' returned nan values in its %dth output.",
                         n->name, i);
     tensor_unref(odd);

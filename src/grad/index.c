@@ -14,18 +14,20 @@ static bool outside(int64_t v, int64_t n, bool negative) {
 bool grad_find_outside(array *a, int64_t n, bool negative, int64_t *value) {
     if (!a->store->data || a->store->slot >= 0 || a->size == 0 || !array_is_contiguous(a))
         return false;
-    const void *data = array_data(a);
-    if (!data) return false;
+    array_window w;
+    if (array_open(a, ARRAY_READ, &w) != SIMT_OK) return false;
+    bool found = false;
     if (a->dt == DT_I64) {
-        const int64_t *p = data;
-        for (int64_t i = 0; i < a->size; i++)
-            if (outside(p[i], n, negative)) return (*value = p[i]), true;
+        const int64_t *p = (const int64_t *)(const void *)w.data;
+        for (int64_t i = 0; i < a->size && !found; i++)
+            if ((found = outside(p[i], n, negative))) *value = p[i];
     } else if (a->dt == DT_I32) {
-        const int32_t *p = data;
-        for (int64_t i = 0; i < a->size; i++)
-            if (outside(p[i], n, negative)) return (*value = p[i]), true;
+        const int32_t *p = (const int32_t *)(const void *)w.data;
+        for (int64_t i = 0; i < a->size && !found; i++)
+            if ((found = outside(p[i], n, negative))) *value = p[i];
     }
-    return false;
+    array_discard(&w);
+    return found;
 }
 
 static tensor *zeros(work *w, const array *of, dtype dt, const int64_t *shape, int ndim) {

@@ -35,7 +35,10 @@ static simt_status check_targets(array *target, int64_t classes, int64_t ignore,
             return s;
         }
     }
-    const int64_t *p = target->size ? array_data(dense ? dense : target) : NULL;
+    array_window w;
+    simt_status opened = array_open(dense ? dense : target, ARRAY_READ, &w);
+    if (opened != SIMT_OK) return array_unref(dense), opened;
+    const int64_t *p = (const int64_t *)(const void *)w.data;
     int64_t count = 0, bad = 0;
     bool found = false;
     for (int64_t i = 0; i < target->size && !found; i++) {
@@ -44,6 +47,7 @@ static simt_status check_targets(array *target, int64_t classes, int64_t ignore,
         found = p[i] < 0 || p[i] >= classes;
         bad = p[i];
     }
+    array_discard(&w);
     array_unref(dense);
     *used = count;
     return found ? status_fail(SIMT_ERR_INDEX, "Target %lld is out of bounds.", (long long)bad)

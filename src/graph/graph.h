@@ -189,8 +189,16 @@ typedef struct graph_plan {
     uint32_t nwords;
 } graph_plan;
 
+/* What the target of a plan can do. Rows of kind CALL are always steps of the library, whose owner sees to
+ * it that they run somewhere. */
+typedef struct graph_target {
+    bool steps
+        [ARRAY_OP_COUNT]; /* it has a library step for the row: quicker than a kernel, where it fits */
+    uint32_t most_threads; /* of a block, at least 1024 */
+} graph_target;
+
 /* Plans a closed program. Dead nodes are left out. *out is freed by graph_plan_free. */
-simt_status graph_plan_new(const graph_program *p, graph_plan **out);
+simt_status graph_plan_new(const graph_program *p, const graph_target *target, graph_plan **out);
 void graph_plan_free(graph_plan *plan);
 
 #endif

@@ -303,6 +303,7 @@ void lower_emit_point(lowering *l, ir_builder *b, const lower_point *point, ir_v
 static uint32_t threads_for(const lowering *l, int64_t size) {
     uint32_t threads = 16, most = BLOCK_THREADS;
     if (size >= LONG_SIZE && l->nnodes <= 8) most *= l->nnodes <= 3 ? 4 : 2;
+    if (most > l->g->target->most_threads) most = l->g->target->most_threads;
     while (threads < most && threads < size) threads *= 2;
     return threads;
 }
@@ -427,7 +428,8 @@ static bool copies_across(const graph_planning *g, const graph_group *group) {
     const graph_node *n = &g->plan->nodes[group->nodes[0]];
     const graph_view *v = &n->in[0];
     if (group->nnodes > 1 || (n->op != OP_COPY && n->op != OP_CAST) || n->scalar[0] >= 0 ||
-        v->dt != n->out.dt || group->size < ACROSS_SIZE || !graph_view_contiguous(&n->out))
+        !g->target->steps[n->op] || v->dt != n->out.dt || group->size < ACROSS_SIZE ||
+        !graph_view_contiguous(&n->out))
         return false;
     int64_t size = (int64_t)dtype_bytes(v->dt);
     int inner = v->ndim - 1, dense = 0;
@@ -437,12 +439,13 @@ static bool copies_across(const graph_planning *g, const graph_group *group) {
     return dense < inner;
 }
 
-/* Nothing but reductions of rows that are in memory. */
+/* Nothing but reductions of rows that are in memory, for which the target has steps. */
 static bool reduces_rows(const graph_planning *g, const graph_group *group) {
     int64_t length;
     for (uint32_t i = 0; i < group->nnodes; i++) {
         const graph_node *n = &g->plan->nodes[group->nodes[i]];
-        if (array_op_table[n->op].kind != OP_KIND_RED || !graph_reduces_rows(n, &length))
+        if (array_op_table[n->op].kind != OP_KIND_RED || !g->target->steps[n->op] ||
+            !graph_reduces_rows(n, &length))
             return false;
     }
     return true;

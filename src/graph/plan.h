@@ -30,6 +30,7 @@ typedef struct graph_fact {
 typedef struct graph_planning {
     graph_plan *plan;
     const graph_program *program;
+    const graph_target *target;
     graph_fact *facts;
     graph_group *groups;
     uint32_t ngroups, groups_capacity;

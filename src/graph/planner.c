@@ -111,12 +111,12 @@ static simt_status make_plan(void *context) {
     return SIMT_OK;
 }
 
-simt_status graph_plan_new(const graph_program *p, graph_plan **out) {
+simt_status graph_plan_new(const graph_program *p, const graph_target *target, graph_plan **out) {
     graph_plan *plan = heap_zeroed(1, sizeof *plan);
     *out = NULL;
     if (!plan) return status_fail(SIMT_ERR_MEMORY, "out of memory while planning");
     arena_init_sure(&plan->mem);
-    graph_planning g = {.plan = plan, .program = p};
+    graph_planning g = {.plan = plan, .program = p, .target = target};
     arena_init_sure(&g.scratch);
     simt_status status = arena_run(make_plan, &g);
     arena_deinit(&g.scratch);

@@ -50,6 +50,7 @@ void runtime_forget(simt_runtime *rt) {
 }
 
 device *runtime_device(simt_runtime *rt) { return rt->target->device; }
+device *runtime_host(simt_runtime *rt) { return rt->target->host; }
 
 static simt_status launch_code(const runtime_kernel *k, const uint32_t grid[3],
                                const uint64_t *args, size_t shared_bytes, bool whole,
@@ -61,7 +62,8 @@ static simt_status launch_code(const runtime_kernel *k, const uint32_t grid[3],
                           .shared_bytes = shared_bytes,
                           .whole = whole};
     device *d = k->target->device;
-    return d->launch(d, c, &launch, fault);
+    simt_status status = d->launch(d, NULL, c, &launch, fault);
+    return status == SIMT_OK && !d->prompt ? d->wait(d, NULL) : status;
 }
 
 simt_status runtime_launch(const runtime_kernel *k, const uint32_t grid[3], const uint64_t *args,

@@ -59,9 +59,9 @@ static simt_status place(runtime_module *m, variable *v, const ir_variable *decl
     v->room = v->bytes + (v->align > DEVICE_ALIGN ? v->align : 0);
     SIMT_TRY(m->device->alloc(m->device, v->room, &v->memory));
     v->address = (char *)v->memory + (-(uintptr_t)v->memory & (v->align - 1));
-    memcpy(v->address, declared->init, declared->init_bytes);
-    memset(v->address + declared->init_bytes, 0, v->bytes - declared->init_bytes);
-    return SIMT_OK;
+    SIMT_TRY(device_copy(m->device, DEVICE_IN, v->address, declared->init, declared->init_bytes));
+    return m->device->set(m->device, NULL, v->address + declared->init_bytes, 0,
+                          v->bytes - declared->init_bytes);
 }
 
 static simt_status add(runtime_module *m, const ir_variable *declared) {

@@ -10,8 +10,10 @@ typedef struct simt_runtime simt_runtime;
 /* Takes the target over, also on failure. */
 simt_status runtime_new(target *first, simt_runtime **out);
 void runtime_free(simt_runtime *rt);
-void runtime_forget(simt_runtime *rt);    /* the kernels that nobody holds */
-device *runtime_device(simt_runtime *rt); /* of its own target */
+void runtime_forget(simt_runtime *rt); /* the kernels that nobody holds */
+/* Of its own target, and the host's beside it. */
+device *runtime_device(simt_runtime *rt);
+device *runtime_host(simt_runtime *rt);
 
 /* Compiled kernels are counted; the cache holds one reference, the caller gets one. */
 typedef struct runtime_kernel {

@@ -4,22 +4,31 @@
 
 #include <string.h>
 
-simt_status target_cpu_new(int threads, target **out) {
+static void destroy_devices(device *d, device *host) {
+    d->destroy(d);
+    if (host != d) host->destroy(host);
+}
+
+simt_status target_new(const char *name, device *d, device *host, target **out) {
     target *t = heap_zeroed(1, sizeof *t);
-    if (t == NULL) return status_fail(SIMT_ERR_MEMORY, "no memory for the CPU");
-    t->name = "cpu";
-    t->backends[0] = &backend_vm;
-    simt_status status = device_cpu_new(threads, &t->device);
-    if (status == SIMT_OK)
-        *out = t;
-    else
-        heap_free(t);
-    return status;
+    if (t == NULL) {
+        destroy_devices(d, host);
+        return status_fail(SIMT_ERR_MEMORY, "no memory for the target %s", name);
+    }
+    *t = (target){.name = name, .device = d, .host = host, .backends = {&backend_vm}};
+    *out = t;
+    return SIMT_OK;
+}
+
+simt_status target_cpu_new(int threads, target **out) {
+    device *cpu;
+    SIMT_TRY(device_cpu_new(threads, &cpu));
+    return target_new("cpu", cpu, cpu, out);
 }
 
 void target_free(target *t) {
     if (t == NULL) return;
-    t->device->destroy(t->device);
+    destroy_devices(t->device, t->host);
     heap_free(t);
 }
 

@@ -75,6 +75,8 @@ void binding_raise_axis(int64_t axis, int ndim, graph_face face);
  * itself starts at the first array (binding_start, which every creation calls). */
 bool binding_start(void);
 bool binding_install_hooks(void);
+/* The target of all arrays: the CPU (no_test_hooks.c), or the tests' toy (test_hooks.c). */
+simt_status binding_make_target(target **out);
 /* For array_from_foreign: drops a Python reference (owner) wherever it is called from. */
 void binding_release_object(void *owner);
 bool binding_lenient(void); /* SIMT_LENIENT=1 */

@@ -106,10 +106,12 @@ static void versioned_capsule_gone(PyObject *capsule) {
 }
 
 static PyObject *export_array(array *a, bool versioned, uint64_t flags) {
-    if (!binding_ok(array_expose(a))) return NULL;
+    array *host;
+    if (!binding_ok(array_to_host(a, &host))) return NULL;
+    if (host->store != a->store) flags |= DL_COPIED;
     exported *e = binding_alloc(1, sizeof *e);
-    if (!e) return NULL;
-    e->a = array_ref(a);
+    if (!e) return array_unref(host), NULL;
+    e->a = a = host;
     for (int d = 0; d < a->ndim; d++) {
         e->shape[d] = a->shape[d];
         e->strides[d] = a->strides[d] / (int64_t)dtype_bytes(a->dt);
@@ -355,11 +357,13 @@ PyObject *binding_export_buffer(array *a, bool writable) {
         PyErr_Format(PyExc_TypeError, "the buffer protocol has no %s", dtype_table[a->dt].name);
         return NULL;
     }
-    if (!binding_ok(array_expose(a))) return NULL;
+    array *host;
+    if (!binding_ok(array_to_host(a, &host))) return NULL;
     exporter *e = PyObject_New(exporter, &exporter_type);
-    if (!e) return NULL;
-    e->a = array_ref(a);
-    e->writable = writable;
+    if (!e) return array_unref(host), NULL;
+    e->a = host;
+    e->writable = writable && host->store == a->store; /* what is written to a copy would be lost */
+    a = host;
     for (int d = 0; d < a->ndim; d++) {
         e->shape[d] = (Py_ssize_t)a->shape[d];
         e->strides[d] = (Py_ssize_t)a->strides[d];

@@ -267,7 +267,8 @@ static bool check_reach(const binding_interface *i) {
     if (!binding_extent(i->bytes, i->shape, i->strides, i->ndim, &low, &high)) return false;
     if (i->has_buffer && (low < 0 || high > i->room))
         return bad(i, "the data is shorter than shape and strides say");
-    return i->has_buffer || is_mapped(i->data, low, high);
+    bool apart = !i->host && binding_start() && !array_is_on_host(); /* then its owner will look */
+    return i->has_buffer || apart || is_mapped(i->data, low, high);
 }
 
 bool binding_interface_parse(PyObject *dict, binding_interface *i) {

@@ -270,6 +270,7 @@ static void grow_stack(void) {
 bool binding_install_hooks(void) {
     grow_stack();
     find_package_folder();
+    array_set_target_hook(binding_make_target);
     array_set_gil_hooks(gil_drop, gil_take);
     array_set_position_hook(position);
     array_set_blas_path_hook(blas_path);

@@ -257,6 +257,17 @@ static bool fill(filling *f, PyObject *o, int depth) {
     return ok;
 }
 
+static bool fill_array_of(const discovery *d, const array *made, PyObject *o) {
+    array_window w;
+    if (!binding_ok(array_open(made, ARRAY_FILL, &w))) return false;
+    char *end = w.data + (size_t)made->size * dtype_bytes(made->dt);
+    filling f = {.d = d, .dt = made->dt, .to = w.data, .end = end};
+    bool ok = fill(&f, o, 0) && (f.to == f.end || changed());
+    if (ok) return binding_ok(array_close(&w));
+    array_discard(&w);
+    return false;
+}
+
 bool binding_to_array(PyObject *o, bool has_dtype, dtype dt, graph_face face, dtype default_float,
                       array **out) {
     if (binding_is_array(o)) {
@@ -277,9 +288,7 @@ bool binding_to_array(PyObject *o, bool has_dtype, dtype dt, graph_face face, dt
     if (!has_dtype) dt = d.has_dt ? d.dt : d.default_float;
     array *made;
     if (!binding_ok(array_empty(dt, d.shape, d.ndim, &made))) return false;
-    char *data = array_data(made);
-    filling f = {.d = &d, .dt = dt, .to = data, .end = data + (size_t)made->size * dtype_bytes(dt)};
-    if (made->size > 0 && !(fill(&f, o, 0) && (f.to == f.end || changed()))) {
+    if (made->size > 0 && !fill_array_of(&d, made, o)) {
         array_unref(made);
         return false;
     }

@@ -185,7 +185,7 @@ static PyObject *launch_code(const code *c, device *d, const uint64_t *slots,
         int inner = o->repeat > 1000 ? 100 : 1;
         for (int k = 0; k < inner && status == SIMT_OK; k++)
             status = o->budget > 0 ? run_by_turns(c, &launch, o->budget, &fault)
-                                   : d->launch(d, c, &launch, &fault);
+                                   : d->launch(d, NULL, c, &launch, &fault);
         uint64_t ns = (now_ns() - start) / (uint64_t)inner;
         best = ns < best ? ns : best;
     }

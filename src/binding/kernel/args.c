@@ -328,8 +328,8 @@ static bool add_buffer(walk *w, PyObject *o) {
     if (strcmp(Py_TYPE(o)->tp_name, "numpy.ndarray") != 0 &&
         binding_attribute(o, "__cuda_array_interface__", &mapped) < 0)
         return false;
-    if (!mapped) return add_host(w, o);
-    Py_DECREF(mapped);
+    Py_XDECREF(mapped);
+    if (!mapped || !array_is_on_host()) return add_host(w, o);
     return kernel_device_share(o, &d) > 0 && add_device(w, d, true);
 }
 
@@ -365,6 +365,7 @@ static bool add(walk *w, PyObject *o) {
 bool kernel_args_walk(kernel_args *k, const kernel_names *names, PyObject *const *args,
                       Py_ssize_t n) {
     k->nsignature = k->nslots = k->narrays = 0;
+    k->staged = NULL;
     k->faces = false;
     walk w = {.k = k, .names = names};
     bool ok = true;
@@ -375,6 +376,7 @@ bool kernel_args_walk(kernel_args *k, const kernel_names *names, PyObject *const
 }
 
 void kernel_args_release(kernel_args *k) {
+    if (k->staged) kernel_stage_release(k);
     for (uint32_t i = 0; i < k->narrays; i++) {
         launch_array *a = &k->arrays[i];
         if (a->kind == ARG_HOST) PyBuffer_Release(&a->view);
@@ -473,7 +475,7 @@ static void move_host(kernel_args *k, const launch_array *a, bool in) {
     move(&m, 0, a->view.buf, a->copy);
 }
 
-static bool copy_in(kernel_args *k, launch_array *a) {
+static bool copy_in(kernel_args *k, launch_array *a, bool written) {
     int ndim = ndim_of(k, a);
     int64_t *strides = sizes_of(k, a) + ndim;
     if (!(a->copy = heap_aligned(64, (size_t)a->view.len + 64))) {
@@ -483,8 +485,7 @@ static bool copy_in(kernel_args *k, launch_array *a) {
     memcpy(a->strides, strides, sizeof *strides * (size_t)ndim);
     move_host(k, a, true);
     dense_strides(k, a, strides);
-    k->slots[a->slot] = (uint64_t)(uintptr_t)a->copy;
-    return true;
+    return kernel_stage(k, a->copy, (size_t)a->view.len, written, &k->slots[a->slot]);
 }
 
 static bool not_aligned(const kernel_args *k, const kernel_names *names, const launch_array *a) {
@@ -507,24 +508,29 @@ bool kernel_args_prepare(kernel_args *k, const kernel_names *names, const bool *
             k->slots[a->slot] = (uint64_t)(uintptr_t)array_data(a->a);
         }
     }
+    bool apart = !array_is_on_host();
     uint64_t copies = 0; /* bit per array; fixed before the first copy moves an address */
     for (uint32_t i = 0; i < k->narrays; i++) {
         const launch_array *a = &k->arrays[i];
         bool crooked = misaligned(k, a);
         if (crooked && a->kind != ARG_HOST) return not_aligned(k, names, a);
-        if (a->kind == ARG_HOST && (crooked || (k->narrays > 1 && conflicts(k, i, writes))))
+        if (a->kind == ARG_HOST &&
+            (apart || crooked || (k->narrays > 1 && conflicts(k, i, writes))))
             copies |= 1ull << i;
     }
     for (uint32_t i = 0; copies >> i; i++)
-        if ((copies >> i & 1) && !copy_in(k, &k->arrays[i])) return false;
+        if ((copies >> i & 1) && !copy_in(k, &k->arrays[i], is_written(&k->arrays[i], writes)))
+            return false;
     return true;
 }
 
-void kernel_args_finish(kernel_args *k, const bool *writes) {
+simt_status kernel_args_finish(kernel_args *k, const bool *writes) {
+    if (k->staged) SIMT_TRY(kernel_stage_back(k));
     for (uint32_t i = 0; i < k->narrays; i++) {
         launch_array *a = &k->arrays[i];
         if (!is_written(a, writes)) continue;
         if (a->store) a->store->version++;
         if (a->copy && !a->view.readonly) move_host(k, a, false);
     }
+    return SIMT_OK;
 }

@@ -159,10 +159,32 @@ static binding_interface device_description(void) {
 
 static void release_nothing(void *owner) { (void)owner; }
 
+/* On a device whose memory is not the host's: within a storage of ours, or nothing that is known. */
+static device_array *share_apart(const binding_interface *i, int64_t low, int64_t high) {
+    uintptr_t address = (uintptr_t)i->data + (uintptr_t)low;
+    if (low == high) return kernel_device_new((py_scalar)i->scalar, NULL, i->shape, NULL, i->ndim);
+    device_array *found = kernel_device_at(address), *made = NULL;
+    if (PyErr_Occurred()) return NULL;
+    int64_t offset =
+        found ? (int64_t)((uintptr_t)i->data - (uintptr_t)kernel_device_data(found)) : 0;
+    if (found && offset + high <= found->shape[0]) {
+        made = make(array_ref(found->base), (py_scalar)i->scalar, NULL, i->shape, i->strides,
+                    i->ndim, offset);
+        if (made) made->readonly = i->readonly;
+    } else {
+        PyErr_Format(PyExc_ValueError,
+                     "%s: no memory of the device is at address %p (%lld bytes are described)",
+                     i->name, (void *)address, (long long)(high - low));
+    }
+    Py_XDECREF(found);
+    return made;
+}
+
 /* Memory of somebody else; `owner` (may be NULL) is kept alive. */
 static device_array *share_memory(const binding_interface *i, PyObject *owner) {
     int64_t low, high, one = 1;
     if (!binding_extent(i->bytes, i->shape, i->strides, i->ndim, &low, &high)) return NULL;
+    if (!array_is_on_host()) return share_apart(i, low, high);
     array *base;
     int64_t bytes = high - low;
     if (!binding_share(DT_U8, &bytes, &one, 1, i->data + low,
@@ -247,23 +269,43 @@ PyObject *binding_cuda_interface(PyObject *o) {
     return description;
 }
 
-PyObject *kernel_host_view(const device_array *d) {
+static PyObject *empty_host(const device_array *d) {
     PyObject *numpy = PyImport_ImportModule("numpy"), *dt = kernel_device_dtype(d);
     PyObject *shape = binding_from_shape(d->shape, d->ndim), *made = NULL;
-    if (numpy && dt && shape && kernel_size(d) == 0) {
-        made = PyObject_CallMethod(numpy, "empty", "OO", shape, dt);
-    } else if (numpy && dt && shape) {
-        PyObject *strides = binding_from_shape(d->strides, d->ndim);
-        PyObject *buffer = binding_export_buffer(d->base, !d->readonly);
-        if (strides && buffer)
-            made = PyObject_CallMethod(numpy, "ndarray", "OOOLO", shape, dt, buffer,
-                                       (long long)d->offset, strides);
-        Py_XDECREF(strides);
-        Py_XDECREF(buffer);
-    }
+    if (numpy && dt && shape) made = PyObject_CallMethod(numpy, "empty", "OO", shape, dt);
     Py_XDECREF(numpy);
     Py_XDECREF(dt);
     Py_XDECREF(shape);
+    return made;
+}
+
+/* On the memory of `host`: that of d's storage, or the like. */
+static PyObject *view_host(const device_array *d, array *host) {
+    PyObject *numpy = PyImport_ImportModule("numpy"), *dt = kernel_device_dtype(d);
+    PyObject *shape = binding_from_shape(d->shape, d->ndim), *made = NULL;
+    PyObject *strides = binding_from_shape(d->strides, d->ndim);
+    PyObject *buffer = binding_export_buffer(host, !d->readonly);
+    if (numpy && dt && shape && strides && buffer)
+        made = PyObject_CallMethod(numpy, "ndarray", "OOOLO", shape, dt, buffer,
+                                   (long long)d->offset, strides);
+    Py_XDECREF(numpy);
+    Py_XDECREF(dt);
+    Py_XDECREF(shape);
+    Py_XDECREF(strides);
+    Py_XDECREF(buffer);
+    return made;
+}
+
+PyObject *kernel_host_view(const device_array *d, array **memory) {
+    array *host = NULL;
+    PyObject *made = NULL;
+    if (memory) *memory = NULL;
+    if (!binding_ok(array_to_host(d->base, &host))) return NULL;
+    made = kernel_size(d) == 0 ? empty_host(d) : view_host(d, host);
+    if (made && memory)
+        *memory = host;
+    else
+        array_unref(host);
     return made;
 }
 

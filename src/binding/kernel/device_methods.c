@@ -10,26 +10,12 @@ static device_array *self_of(PyObject *o) { return (device_array *)o; }
 
 enum { LARGE = 1 << 16 }; /* bytes worth giving up the GIL */
 
-typedef struct copy_job {
-    char *to;
-    const char *from;
-} copy_job;
-static simt_status copy_part(void *context, size_t begin, size_t end) {
-    copy_job *j = context;
-    memcpy(j->to + begin, j->from + begin, end - begin);
-    return SIMT_OK;
-}
-
-static void copy_bytes(void *to, const void *from, size_t n) {
-    if (n < LARGE) {
-        memcpy(to, from, n);
-        return;
-    }
+static bool copy_bytes(device_way way, void *to, const void *from, size_t n) {
     device *dev = runtime_device(array_runtime());
-    copy_job job = {to, from};
-    bool held = device_hold_interrupts(true); /* short, and nobody wants half of it */
-    Py_BEGIN_ALLOW_THREADS dev->parallel(dev, n, 1 << 18, copy_part, &job);
-    Py_END_ALLOW_THREADS device_hold_interrupts(held);
+    if (n < LARGE) return binding_ok(device_copy(dev, way, to, from, n));
+    simt_status status;
+    Py_BEGIN_ALLOW_THREADS status = device_copy(dev, way, to, from, n);
+    Py_END_ALLOW_THREADS return binding_ok(status);
 }
 
 /* The array of a buffer's parts; false without an exception when it is none of our types. */
@@ -108,19 +94,21 @@ bool kernel_copy_host(device_array *d, PyObject *host, bool to_host) {
                       same_layout(d, &h);
         size_t bytes = (size_t)(kernel_size(d) * kernel_item_bytes(d));
         bool began = direct && binding_ok(order_begin(&store, 1, false));
-        if (began && to_host)
-            copy_bytes(b.view.buf, kernel_device_data(d), bytes);
-        else if (began)
-            copy_bytes(kernel_device_data(d), b.view.buf, bytes);
+        bool done =
+            began && (to_host ? copy_bytes(DEVICE_OUT, b.view.buf, kernel_device_data(d), bytes)
+                              : copy_bytes(DEVICE_IN, kernel_device_data(d), b.view.buf, bytes));
         if (began) order_end(&store, 1, false);
         PyBuffer_Release(&b.view);
-        if (direct) return began;
+        if (direct) return done;
     }
     if (!binding_forgive() || !binding_ok(order_begin(&store, 1, false))) return false;
     order_end(&store, 1, false); /* kernels that use it have ended */
-    PyObject *mine = kernel_host_view(d);
+    array *memory;
+    PyObject *mine = kernel_host_view(d, &memory);
     bool ok = mine && (to_host ? copy_to(host, mine) : copy_to(mine, host));
+    if (ok && !to_host) ok = binding_ok(array_from_host(d->base, memory));
     Py_XDECREF(mine);
+    array_unref(memory);
     return ok;
 }
 
@@ -197,7 +185,7 @@ static PyObject *own_lists(PyObject *o, int depth) {
 /* A host array of anything: itself when it has memory, the memory of other faces' arrays, else
  * numpy.asarray. */
 static PyObject *as_host(PyObject *o) {
-    if (kernel_is_device_array(o)) return kernel_host_view(self_of(o));
+    if (kernel_is_device_array(o)) return kernel_host_view(self_of(o), NULL);
     if (binding_is_array(o)) return binding_numpy_view(((pyarray *)o)->a, false);
     if (!PyObject_CheckBuffer(o) && !binding_interface_check(o)) return NULL;
     PyObject *numpy = PyImport_ImportModule("numpy"), *given = numpy ? own_lists(o, 0) : NULL;
@@ -329,7 +317,7 @@ PyObject *kernel_device_getitem(PyObject *self, PyObject *key) {
     bool element;
     device_array *d = part(self_of(self), key, &element);
     if (!d || !element) return (PyObject *)d;
-    PyObject *host = kernel_host_view(d), *empty = PyTuple_New(0);
+    PyObject *host = kernel_host_view(d, NULL), *empty = PyTuple_New(0);
     PyObject *value = host && empty ? PyObject_GetItem(host, empty) : NULL;
     Py_XDECREF(host);
     Py_XDECREF(empty);
@@ -383,8 +371,11 @@ int kernel_device_setitem(PyObject *self, PyObject *key, PyObject *value) {
     }
     device_array *d = part(self_of(self), key, &element);
     if (!d) return -1;
-    PyObject *to = kernel_host_view(d), *from = to ? as_elements(d, value) : NULL;
-    bool ok = from && check_assignment(d, from) && copy_to(to, from);
+    array *memory;
+    PyObject *to = kernel_host_view(d, &memory), *from = to ? as_elements(d, value) : NULL;
+    bool ok = from && check_assignment(d, from) && copy_to(to, from) &&
+              binding_ok(array_from_host(d->base, memory));
+    array_unref(memory);
     d->base->store->version++;
     Py_XDECREF(to);
     Py_XDECREF(from);

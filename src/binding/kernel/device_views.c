@@ -184,7 +184,7 @@ PyObject *kernel_view_transpose(PyObject *self, PyObject *const *args, Py_ssize_
     device_array *turned = kernel_device_view(d, shape, strides, d->ndim, d->offset);
     device_array *made =
         turned ? kernel_device_new(d->type, d->record, shape, NULL, d->ndim) : NULL;
-    PyObject *from = made ? kernel_host_view(turned) : NULL;
+    PyObject *from = made ? kernel_host_view(turned, NULL) : NULL;
     bool ok = from && kernel_copy_host(made, from, false);
     Py_XDECREF(from);
     Py_XDECREF(turned);

@@ -66,6 +66,7 @@ extern PyTypeObject kernel_device_array_type;
 static inline bool kernel_is_device_array(PyObject *o) {
     return Py_IS_TYPE(o, &kernel_device_array_type);
 }
+/* An address of the device's. */
 static inline char *kernel_device_data(const device_array *d) {
     return (char *)d->base->store->data + d->offset;
 }
@@ -96,8 +97,10 @@ PyObject *kernel_device_make(PyObject *shape, PyObject *dtype_like, const char *
 /* The same memory: of a device array (itself), another face's array, or an object with
  * __cuda_array_interface__. Tri-state. */
 int kernel_device_share(PyObject *o, device_array **out);
-/* A NumPy array on the device array's memory; for copies and assignments inside the binding. */
-PyObject *kernel_host_view(const device_array *d);
+/* A NumPy array on the device array's memory, or on a copy where the host cannot touch that; for copies and
+ * assignments inside the binding. memory: NULL, or what array_from_host takes when d was written (a new reference, also
+ * on failure: NULL). */
+PyObject *kernel_host_view(const device_array *d, array **memory);
 /* The memory of a device array as the other faces' array (fails for complex). */
 bool kernel_device_to_array(device_array *d, array **out);
 extern PyMethodDef kernel_device_methods[], kernel_host_functions[]; /* device_methods.c */

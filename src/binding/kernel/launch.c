@@ -147,12 +147,14 @@ static bool add_hidden_slots(const configured *c, const kernel_entry *e, kernel_
     for (uint32_t i = given; i < of->nparameters; i++) {
         kernel_role role = of->parameters[i].role;
         if (role == KERNEL_SHARED_BYTES) k->slots[k->nslots++] = (uint64_t)c->shared;
-        if (role == KERNEL_CONSTANT) k->slots[k->nslots++] = (uint64_t)(uintptr_t)constant++->data;
+        if (role == KERNEL_CONSTANT) {
+            if (!kernel_stage_constant(k, constant++, &k->slots[k->nslots++])) return false;
+        }
         if (role != KERNEL_PRINT_BUFFER) continue;
         *buffer = binding_alloc(1, PRINT_BYTES + 16);
         if (!*buffer) return false;
         (*buffer)[1] = PRINT_BYTES;
-        k->slots[k->nslots++] = (uint64_t)(uintptr_t)*buffer;
+        if (!kernel_stage(k, *buffer, PRINT_BYTES + 16, true, &k->slots[k->nslots++])) return false;
     }
     if (k->nslots == of->nparameters) return true;
     PyErr_Format(
@@ -180,8 +182,8 @@ static simt_status launch_in_order(const configured *c, const kernel_entry *e, k
     Py_BEGIN_ALLOW_THREADS status =
         runtime_launch(e->code, grid, k->slots, (size_t)c->shared, fault);
     Py_END_ALLOW_THREADS order_end(stores, n, stream);
-    kernel_args_finish(k, e->typed->kernel->writes);
-    return status;
+    simt_status finished = kernel_args_finish(k, e->typed->kernel->writes);
+    return status != SIMT_OK ? status : finished;
 }
 
 static bool run(const configured *c, const kernel_entry *e, kernel_args *k,

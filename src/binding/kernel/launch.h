@@ -22,9 +22,11 @@ typedef struct launch_array {
     int64_t strides[PY_MAX_NDIM]; /* of the memory that `copy` stands for */
 } launch_array;
 
+typedef struct staged staged;
 typedef struct kernel_args {
     uint32_t nsignature, nslots, narrays;
-    bool faces; /* there are arrays of other faces: what waits must be computed first */
+    staged *staged; /* stage.c's */
+    bool faces;     /* there are arrays of other faces: what waits must be computed first */
     uint8_t signature[MAX_SIGNATURE_BYTES];
     uint64_t slots[MAX_SLOTS];
     launch_array arrays[MAX_LAUNCH_ARRAYS];
@@ -48,8 +50,14 @@ int64_t kernel_args_match(kernel_args *k, const kernel_names *names, const uint8
  * argument. */
 bool kernel_args_prepare(kernel_args *k, const kernel_names *names, const bool *writes);
 /* After the launch: copies back, marks what was written. */
-void kernel_args_finish(kernel_args *k, const bool *writes);
+simt_status kernel_args_finish(kernel_args *k, const bool *writes);
 void kernel_args_release(kernel_args *k);
+/* Where the kernel finds these bytes of the host; back: kernel_stage_back copies them back from there. Failure: an
+ * exception is set. */
+bool kernel_stage(kernel_args *k, const void *host, size_t bytes, bool back, uint64_t *slot);
+bool kernel_stage_constant(kernel_args *k, const kernel_constant *c, uint64_t *slot);
+simt_status kernel_stage_back(kernel_args *k);
+void kernel_stage_release(kernel_args *k);
 /* "argument 2 ('x')" */
 void kernel_argument_text(const kernel_names *names, int argument, char *text, size_t size);
 

@@ -19,22 +19,22 @@ static bool is_integral(const tensor_operand *v) {
     return v->t ? !dtype_is_float(v->t->a->dt) : v->s.kind != 'F';
 }
 
+static simt_status find_zero(array *a, bool *found) {
+    array_window w;
+    SIMT_TRY(array_evaluate(a));
+    if (!array_is_contiguous(a) || !a->size) return SIMT_OK;
+    SIMT_TRY(array_open(a, ARRAY_READ, &w));
+    size_t bytes = dtype_bytes(a->dt);
+    for (int64_t i = 0; i < a->size && !*found; i++)
+        *found = scalar_load(a->dt, w.data + (size_t)i * bytes).i == 0;
+    return array_close(&w);
+}
+
 /* Integer division by zero is an error where the divisor is known: numbers, tensors in memory. */
 static simt_status check_divisor(const tensor_operand in[2]) {
     if (!is_integral(&in[0]) || !is_integral(&in[1])) return SIMT_OK;
     bool zero = !in[1].t && in[1].s.i == 0;
-    if (in[1].t) {
-        array *a = in[1].t->a;
-        SIMT_TRY(array_evaluate(a));
-        if (array_is_contiguous(a) && a->size) {
-            const char *p = array_data(a);
-            size_t bytes = dtype_bytes(a->dt);
-            for (int64_t i = 0; i < a->size && !zero; i++) {
-                scalar s = scalar_load(a->dt, p + (size_t)i * bytes);
-                zero = s.i == 0;
-            }
-        }
-    }
+    if (in[1].t) SIMT_TRY(find_zero(in[1].t->a, &zero));
     return zero ? status_fail(SIMT_ERR_RUNTIME, "ZeroDivisionError") : SIMT_OK;
 }
 

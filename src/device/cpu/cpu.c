@@ -7,6 +7,7 @@
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 typedef struct cpu_device {
@@ -27,8 +28,8 @@ static void device_trim(device *d) { memory_trim(((cpu_device *)d)->memory); }
 static size_t device_in_use(device *d) { return memory_in_use(((cpu_device *)d)->memory); }
 static size_t device_cached(device *d) { return memory_cached(((cpu_device *)d)->memory); }
 
-static simt_status device_launch(device *d, const code *c, const code_launch *launch,
-                                 code_fault *fault) {
+static simt_status device_launch(device *d, device_stream *s, const code *c,
+                                 const code_launch *launch, code_fault *fault) {
     pool *p = ((cpu_device *)d)->pool;
     if (c->nstructs == 0) return cpu_launch(p, (const code_blocks *)c, launch, fault);
     uint64_t *args = code_copy_structs(c, launch->args);
@@ -140,6 +141,70 @@ static simt_status device_parallel(device *d, size_t count, size_t grain,
     return atomic_load(&j.failed) != 0 ? status_adopt(&j.diag) : SIMT_OK;
 }
 
+/* ---- copies ---- */
+
+enum { LARGE_COPY = 1 << 18 };
+
+typedef struct copy_job {
+    char *to;
+    const char *from;
+} copy_job;
+static simt_status copy_part(void *context, size_t begin, size_t end) {
+    const copy_job *j = context;
+    memcpy(j->to + begin, j->from + begin, end - begin);
+    return SIMT_OK;
+}
+
+static simt_status device_copy_bytes(device *d, device_stream *s, device_way way, void *to,
+                                     const void *from, size_t bytes) {
+    copy_job job = {to, from};
+    if (bytes < LARGE_COPY) {
+        if (bytes > 0) memcpy(to, from, bytes);
+        return SIMT_OK;
+    }
+    bool held = device_hold_interrupts(true); /* short, and nobody wants half of it */
+    simt_status status = device_parallel(d, bytes, LARGE_COPY, copy_part, &job);
+    device_hold_interrupts(held);
+    return status;
+}
+
+static simt_status device_set(device *d, device_stream *s, void *at, int byte, size_t bytes) {
+    if (bytes > 0) memset(at, byte, bytes);
+    return SIMT_OK;
+}
+
+/* ---- streams and events: all work is done when it has been submitted ---- */
+
+struct device_stream {
+    char nothing;
+};
+struct device_event {
+    uint64_t ns;
+};
+
+static simt_status device_stream_new(device *d, device_stream **out) {
+    *out = heap_zeroed(1, sizeof **out);
+    return *out != NULL ? SIMT_OK : status_fail(SIMT_ERR_MEMORY, "no memory for a stream");
+}
+static void device_stream_free(device *d, device_stream *s) { heap_free(s); }
+static simt_status device_wait(device *d, device_stream *s) { return SIMT_OK; }
+
+static simt_status device_event_new(device *d, device_event **out) {
+    *out = heap_zeroed(1, sizeof **out);
+    return *out != NULL ? SIMT_OK : status_fail(SIMT_ERR_MEMORY, "no memory for an event");
+}
+static void device_event_free(device *d, device_event *e) { heap_free(e); }
+static simt_status device_event_record(device *d, device_event *e, device_stream *s) {
+    e->ns = clock_ns();
+    return SIMT_OK;
+}
+static simt_status device_event_wait(device *d, device_event *e, device_stream *s) {
+    return SIMT_OK;
+}
+static double device_event_ms(device *d, const device_event *from, const device_event *to) {
+    return ((double)to->ns - (double)from->ns) * 1e-6;
+}
+
 /* ---- facts ---- */
 
 static int count_threads(int threads) {
@@ -209,6 +274,8 @@ static void remove_device(cpu_device *d) {
 
 /* ---- making ---- */
 
+enum { MOST_BLOCK = 4096 }; /* longer blocks cost less, until their values leave the cache */
+
 static void device_destroy(device *d) {
     cpu_device *cpu = (cpu_device *)d;
     if (cpu == NULL) return;
@@ -232,12 +299,25 @@ simt_status device_cpu_new(int threads, device **out) {
              n == 1 ? "" : "s");
     cpu->base = (device){.name = cpu->name,
                          .nthreads = n,
+                         .most_threads = MOST_BLOCK,
+                         .is_host = true,
+                         .prompt = true,
                          .alloc = device_alloc,
                          .free = device_free,
                          .trim = device_trim,
                          .accepts = device_accepts,
                          .block_cost = device_block_cost,
+                         .copy = device_copy_bytes,
+                         .set = device_set,
                          .launch = device_launch,
+                         .stream_new = device_stream_new,
+                         .stream_free = device_stream_free,
+                         .wait = device_wait,
+                         .event_new = device_event_new,
+                         .event_free = device_event_free,
+                         .event_record = device_event_record,
+                         .event_wait = device_event_wait,
+                         .event_ms = device_event_ms,
                          .parallel = device_parallel,
                          .bytes_in_use = device_in_use,
                          .bytes_cached = device_cached,
