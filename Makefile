@@ -21,7 +21,7 @@ PYTEST = -m pytest -q -p no:cacheprovider
 T ?=
 # What computes; the others are about the launcher, tools, pages, the vm alone, or processes.
 REMOTE_TESTS = tests/conformance $(wildcard $(addprefix tests/python/test_,$(addsuffix *.py,adam array cupy exchange \
-    fusion grad kernel launch lessons numba products programs reduce save sort torch)))
+    fusion grad kernel launch lessons numba odd products programs reduce save sort torch transforms)))
 SELECT = $(if $(T),$(if $(findstring /,$(T)),$(T),tests -k "$(T)"),tests)
 # The C compiler's own copy of the sanitizer's library, loaded before the (uninstrumented) Python.
 ASAN_LIB = $(shell $${CC:-cc} -print-file-name=libasan.so)

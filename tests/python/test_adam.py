@@ -67,6 +67,7 @@ def test_formula(decay):
     np.testing.assert_allclose(mine.detach().numpy(), p, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.host_memory("shares memory with NumPy")
 def test_pending_readers_and_shared_memory():
     shared = np.ones(100, np.float32)
     p = torch.from_numpy(shared).requires_grad_()
@@ -89,6 +90,7 @@ def test_a_saved_parameter_changed_by_the_step():
         y.backward()
 
 
+@pytest.mark.host_memory("of the CPU's fused step")
 def test_a_failed_gradient_leaves_all_as_it_was():
     p, q = torch.ones(4, requires_grad=True), torch.ones(4, requires_grad=True)
     p.grad = torch.ones(4)

@@ -12,6 +12,7 @@ from simt import _core
 DTYPES = "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64".split()
 
 
+@pytest.mark.host_memory("shares memory with NumPy")
 @pytest.mark.parametrize("dt", DTYPES)
 def test_dlpack_both_ways(dt):
     x = np.arange(12).astype(dt).reshape(3, 4)
@@ -35,6 +36,7 @@ def test_dlpack_of_views():
         np.testing.assert_array_equal(cp.from_dlpack(view).get(), view)
 
 
+@pytest.mark.host_memory("shares memory with NumPy")
 def test_exposed_memory_is_seen_at_once():
     a = cp.zeros(4)
     b = a + 1  # waits
@@ -67,6 +69,7 @@ def test_capsules_are_consumed_once():
         cp.from_dlpack(np.array([1j]))
 
 
+@pytest.mark.host_memory("shares memory with NumPy")
 def test_lifetime_of_imported_memory():
     class Owner(np.ndarray):
         pass
@@ -83,6 +86,7 @@ def test_lifetime_of_imported_memory():
     assert gone() is None
 
 
+@pytest.mark.host_memory("shares memory with NumPy")
 def test_lifetime_of_exported_memory():
     before = _core.stats()["bytes_in_use"]
     a = cp.arange(10000.0)
@@ -97,6 +101,7 @@ def test_lifetime_of_exported_memory():
     assert _core.stats()["bytes_in_use"] == before
 
 
+@pytest.mark.host_memory("shares memory with NumPy")
 def test_export_buffer():
     a = cp.arange(6, dtype="int32").reshape(2, 3)
     x = np.asarray(_core.export_buffer(a))
@@ -114,6 +119,7 @@ def test_export_buffer():
         memoryview(a)
 
 
+@pytest.mark.host_memory("shares memory with NumPy")
 def test_share_and_copy_buffers():
     data = pyarray.array("f", [1, 2, 3])
     shared = _core.share_memory(data)

@@ -219,6 +219,7 @@ class Exporter:
         }
 
 
+@pytest.mark.host_memory("describes memory of the host as the device's")
 def test_cuda_array_interface():
     host = np.arange(10.0)[::-2]
     d = cuda.as_cuda_array(Exporter(host))
@@ -239,6 +240,7 @@ def test_cuda_array_interface():
         cuda.as_cuda_array(bad)
 
 
+@pytest.mark.host_memory("mapped memory of the host as a device array")
 def test_arrays_of_the_host_that_the_device_sees():
     for make in (cuda.pinned_array, cuda.mapped_array, cuda.managed_array):
         a = make((2, 3), dtype=np.float32)

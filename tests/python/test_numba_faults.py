@@ -253,6 +253,7 @@ def test_host_arrays_are_copied_in_and_back(case):
     assert np.array_equal(a, wanted)
 
 
+@pytest.mark.host_memory("mapped memory of the host as a device array")
 def test_one_buffer_twice():
     text = bytearray(b"abc")
     increase[1, 4](text, text)

@@ -369,3 +369,16 @@ def test_numbers_of_fields_out_of_range():
         source = f"@cuda.jit\ndef kernel(r, n, out):\n    out[0] = r[{index}]\n"
         with pytest.raises(TypingError, match=text):
             load(source, cuda=cuda)["kernel"][1, 1](TABLE[0], 1, np.zeros(1))
+
+
+def test_a_record_that_another_argument_shares():
+    """Both are copied, and a record's buffer says that it is read-only."""
+
+    @cuda.jit
+    def kernel(record, array, out):
+        record.x += 5
+        out[0] = array[1].x
+
+    a, out = np.zeros(3, [("x", "i4"), ("y", "f8")]), np.zeros(1)
+    kernel[1, 1](a[1], a, out)
+    assert a["x"].tolist() == [0, 5, 0] and out[0] == 0

@@ -270,6 +270,7 @@ def test_wrong_descriptions_of_memory(name, wrong):
             use(described)
 
 
+@pytest.mark.host_memory("describes memory of the host as the device's")
 def test_right_descriptions_of_memory():
     x = np.arange(8.0)
     for name in "__array_interface__", "__cuda_array_interface__":
@@ -291,6 +292,7 @@ def test_a_view_stays_inside_shared_memory():
 # ---- DLPack ----
 
 
+@pytest.mark.host_memory("shares memory with NumPy")
 @pytest.mark.parametrize("make", [cp.arange, torch.arange, lambda n: cuda.to_device(np.arange(n))])
 def test_dlpack_copies_when_asked(make):
     a = make(4.0) if make is not cp.arange else cp.arange(4.0)
@@ -474,6 +476,7 @@ class Owner:
         setattr(self, name, self.description)
 
 
+@pytest.mark.host_memory("describes memory of the host as the device's")
 @pytest.mark.parametrize(
     ("name", "make"),
     [
@@ -496,6 +499,7 @@ def test_owners_in_rings_are_collected(name, make):
     assert alive() is None
 
 
+@pytest.mark.host_memory("describes memory of the host as the device's")
 def test_an_owner_outside_a_ring_stays():
     owner = Owner("__cuda_array_interface__")
     owner.array = cp.asarray(owner)
@@ -509,6 +513,7 @@ def test_an_owner_outside_a_ring_stays():
     assert alive() is None
 
 
+@pytest.mark.host_memory("describes memory of the host as the device's")
 @pytest.mark.parametrize("kept", ["array", "view", "array view", "view part", "array view part"])
 def test_rings_through_views_are_collected(kept):
     owner = Owner("__cuda_array_interface__")
@@ -522,6 +527,7 @@ def test_rings_through_views_are_collected(kept):
     assert alive() is None
 
 
+@pytest.mark.host_memory("describes memory of the host as the device's")
 def test_a_view_or_a_tensor_outside_keeps_a_ring():
     for hold in (lambda a: a[1:], lambda a: torch.as_tensor(a[1:]), cuda.as_cuda_array):
         owner = Owner("__cuda_array_interface__")

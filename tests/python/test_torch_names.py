@@ -182,6 +182,7 @@ def in_child(action):
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
+@pytest.mark.host_memory("shares memory between processes")
 @pytest.mark.parametrize(
     "dtype", [torch.float32, torch.float64, torch.int64, torch.uint8, torch.bool]
 )
@@ -195,6 +196,7 @@ def test_a_child_s_write_is_seen(dtype, shape):
     assert not x.any()
 
 
+@pytest.mark.host_memory("shares memory between processes")
 def test_hogwild():
     model = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4), nn.Linear(4, 1)).share_memory()
     before = {k: v.clone() for k, v in model.state_dict().items()}
@@ -213,6 +215,7 @@ def test_hogwild():
     assert all(p.is_shared() and p.grad is not None for p in model.parameters())
 
 
+@pytest.mark.host_memory("shares memory between processes")
 @pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
 def test_shared_tensors_are_shared_by_processes_of_all_kinds(method):
     x = torch.zeros(2, 3).share_memory_()
@@ -223,6 +226,7 @@ def test_shared_tensors_are_shared_by_processes_of_all_kinds(method):
     assert process.exitcode == 0 and x.tolist() == [[0, 5, 0]] * 2
 
 
+@pytest.mark.host_memory("shares memory between processes")
 def test_shared_tensors_through_pipes():
     ours, theirs = multiprocessing.Pipe()
     for x in (torch.zeros(3), torch.zeros(3, dtype=torch.int8), nn.Parameter(torch.zeros(0))):

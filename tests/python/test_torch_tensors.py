@@ -42,6 +42,7 @@ def test_random_programs_with_evaluation_at_once():
     subprocess.run([sys.executable, "-c", code], env=env, check=True, timeout=120)
 
 
+@pytest.mark.host_memory("shares memory with NumPy")
 def test_numpy_shares_both_ways():
     a = np.arange(6, dtype=np.float32)
     t = torch.from_numpy(a)
@@ -55,6 +56,7 @@ def test_numpy_shares_both_ways():
     assert t[1].item() == 7
 
 
+@pytest.mark.host_memory("shares memory with NumPy")
 def test_dlpack_shares():
     t = torch.arange(4.0)
     a = np.from_dlpack(t)

@@ -157,6 +157,7 @@ static launch_array *add_array(walk *w, py_scalar type, const kernel_record *rec
     a->argument = w->argument;
     a->slot = k->nslots;
     a->signature = k->nsignature;
+    a->readonly = readonly;
     a->owned = NULL;
     a->a = NULL;
     a->store = NULL;
@@ -530,7 +531,7 @@ simt_status kernel_args_finish(kernel_args *k, const bool *writes) {
         launch_array *a = &k->arrays[i];
         if (!is_written(a, writes)) continue;
         if (a->store) a->store->version++;
-        if (a->copy && !a->view.readonly) move_host(k, a, false);
+        if (a->copy && !a->readonly) move_host(k, a, false);
     }
     return SIMT_OK;
 }

@@ -14,6 +14,7 @@ typedef struct launch_array {
     uint32_t slot;      /* its address; sizes and strides follow */
     uint32_t signature; /* where its 'A' stands */
     int64_t itemsize;
+    bool readonly;
     device_array *owned; /* DEVICE: what holds the memory when the argument itself does not */
     array *a;            /* FACE: borrowed from the argument */
     storage *store;      /* DEVICE, FACE: its version grows with a write */
