@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from simt import _core
 
 TESTS = Path(__file__).resolve().parent
 REPRESENTATIVE = [  # a sample of each kind: seconds
@@ -59,6 +60,13 @@ print(ctypes.c_int64.from_address(t.data_ptr()).value)
 """
     done = on_remote("-c", code)
     assert done.returncode == -signal.SIGSEGV and done.stdout == "6\n"
+
+
+def test_copies_streams_and_events():
+    """What is copied out is there after the wait; only of the CPU, which is prompt, before."""
+    code = "from simt import _core; print(*_core.device_trip(b'abc'))"
+    assert run(code) == "b'4abc4' False True False\n"
+    assert _core.device_trip(b"abc") == (b"4abc4", True, True, True)
 
 
 def test_device_memory_is_found_by_its_address():

@@ -10,6 +10,7 @@ int binding_add_vm(PyObject *module);          /* common/vm_test.c */
 int binding_add_ir(PyObject *module);          /* common/ir_test.c */
 int binding_add_vars_test(PyObject *module);   /* common/vars_test.c */
 int binding_add_memory_test(PyObject *module); /* common/memory_test.c */
+int binding_add_device_test(PyObject *module); /* common/device_test.c */
 int binding_add_kernel_test(PyObject *module); /* test.c */
 
 /* SIMT_TARGET=remote: the toy, with the CPU beside it. */
@@ -28,5 +29,5 @@ simt_status binding_make_target(target **out) {
 bool binding_add_test_hooks(PyObject *module) {
     return binding_add_vm(module) == 0 && binding_add_ir(module) == 0 &&
            binding_add_vars_test(module) == 0 && binding_add_memory_test(module) == 0 &&
-           binding_add_kernel_test(module) == 0;
+           binding_add_device_test(module) == 0 && binding_add_kernel_test(module) == 0;
 }
