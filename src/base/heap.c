@@ -50,8 +50,17 @@ void heap_deny(uint64_t first, uint64_t last) { (void)first, (void)last; }
 
 void *heap_alloc(size_t bytes) { return heap_denies() ? NULL : counted(malloc(bytes)); }
 
+/* glibc's calloc does not take what free has put into the thread's own cache; small pieces do. */
+static void *zeroed(size_t count, size_t size) {
+    enum { SMALL = 512 };
+    if (count > SMALL || size > SMALL || count * size > SMALL) return calloc(count, size);
+    void *memory = malloc(count * size);
+    __asm__("" : "+r"(memory)); /* or gcc makes it calloc */
+    return memory == NULL ? NULL : memset(memory, 0, count * size);
+}
+
 void *heap_zeroed(size_t count, size_t size) {
-    return heap_denies() ? NULL : counted(calloc(count, size));
+    return heap_denies() ? NULL : counted(zeroed(count, size));
 }
 
 void *heap_resize(void *memory, size_t bytes) {

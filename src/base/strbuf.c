@@ -15,9 +15,8 @@ void strbuf_deinit(strbuf *b) {
     *b = (strbuf){0};
 }
 
-static bool strbuf_reserve(strbuf *b, size_t more) {
+bool strbuf_grow(strbuf *b, size_t more) {
     if (b->failed) return false;
-    if (b->length + more + 1 <= b->capacity) return true;
     size_t capacity = b->capacity ? b->capacity * 2 : 256;
     while (capacity < b->length + more + 1) capacity *= 2;
     char *text = b->mem ? arena_alloc(b->mem, capacity) : heap_resize(b->text, capacity);
@@ -30,15 +29,6 @@ static bool strbuf_reserve(strbuf *b, size_t more) {
     b->capacity = capacity;
     return true;
 }
-
-void strbuf_add(strbuf *b, const char *text, size_t length) {
-    if (!strbuf_reserve(b, length)) return;
-    memcpy(b->text + b->length, text, length);
-    b->length += length;
-    b->text[b->length] = '\0';
-}
-
-void strbuf_puts(strbuf *b, const char *text) { strbuf_add(b, text, strlen(text)); }
 
 void strbuf_put_number(strbuf *b, uint64_t n) {
     char digits[20], *first = digits + sizeof digits;
