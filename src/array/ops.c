@@ -270,10 +270,17 @@ static bool order_to_keep(const operand *in, int nin, int ndim, int *axes) {
     return array_memory_order(arrays, n, ndim, axes);
 }
 
+static bool any_is_meta(const operand *in, int nin, const array *out) {
+    bool any = out && array_is_meta(out);
+    for (int i = 0; i < nin; i++) any |= in[i].a && array_is_meta(in[i].a);
+    return any;
+}
+
 /* Copies go from one device to another, and say themselves what they cannot. */
 static simt_status check_devices(array_op op, const operand *in, int nin, array *out) {
+    if (!any_is_meta(in, nin, out) || (nin == 1 && (op == OP_COPY || op == OP_CAST)))
+        return SIMT_OK;
     array *all[GRAPH_MAX_INPUTS + 1] = {out};
-    if (nin == 1 && (op == OP_COPY || op == OP_CAST)) return SIMT_OK;
     for (int i = 0; i < nin; i++) all[i + 1] = in[i].a;
     return array_same_device(all, nin + 1);
 }

@@ -141,46 +141,66 @@ static simt_status wrong_device(const storage *s) {
                        s->device->name, array_ctx.dev->name);
 }
 
+/* What is known of a request's operands before it has a node. */
+typedef struct operand_facts {
+    bool exposed, meta; /* some are */
+} operand_facts;
+
+static simt_status look_at_inputs(const queue_request *q, operand_facts *facts) {
+    const graph_node *n = &q->node;
+    for (int i = 0; i < n->nin; i++) {
+        if (n->scalar[i] >= 0) continue;
+        const storage *s = q->in[i]->store;
+        if (__builtin_expect(s->failed != SIMT_OK, 0)) {
+            if (!storage_is_meta(s)) return storage_failure(s);
+            facts->meta = true;
+        }
+        if (s->device != array_ctx.dev) return wrong_device(s);
+        facts->exposed |= s->exposed;
+    }
+    return SIMT_OK;
+}
+
+static simt_status too_large(const graph_view *v, int64_t bytes) {
+    char text[200];
+    return status_fail(SIMT_ERR_MEMORY,
+                       "Unable to allocate %.3g TiB for an array with shape %s and data type %s",
+                       (double)bytes / (1LL << 40),
+                       shape_print(v->shape, v->ndim, text, sizeof text), dtype_table[v->dt].name);
+}
+
+static simt_status make_target(const graph_view *v, array **out) {
+    int64_t bytes = (int64_t)dtype_bytes(v->dt);
+    for (int d = 0; d < v->ndim; d++) bytes *= v->shape[d];
+    if (bytes > MOST_ELEMENTS * (int64_t)dtype_bytes(v->dt)) return too_large(v, bytes);
+    storage *s = storage_new_locked((size_t)bytes);
+    if (!s) return SIMT_ERR_MEMORY;
+    return array_new_locked(s, v->dt, v->shape, v->strides, v->ndim, 0, out);
+}
+
+/* A new reference to what is written in place. */
+static simt_status take_target(queue_request *q, operand_facts *facts, array **out) {
+    const storage *s = q->out->store;
+    if (s->failed) return storage_failure(s);
+    if (s->device != array_ctx.dev) return wrong_device(s);
+    facts->exposed |= s->exposed;
+    queue_view(&q->node.out, q->out);
+    *out = array_ref(q->out);
+    return SIMT_OK;
+}
+
 static simt_status add_locked(queue_request *q, array **result) {
     graph_node *n = &q->node;
     SIMT_TRY(reserve());
-    bool exposed = false, meta = false;
-    for (int i = 0; i < n->nin; i++) {
-        if (n->scalar[i] >= 0) continue;
-        storage *s = q->in[i]->store;
-        meta |= storage_is_meta(s);
-        if (s->failed && !storage_is_meta(s)) return storage_failure(s);
-        if (s->device != array_ctx.dev) return wrong_device(s);
-        exposed |= s->exposed;
-    }
-    if (q->out && (meta || array_is_meta(q->out))) return write_meta(q, result);
-    array *target = q->out;
-    if (!target) {
-        int64_t size = (int64_t)dtype_bytes(n->out.dt);
-        for (int d = 0; d < n->out.ndim; d++) size *= n->out.shape[d];
-        if (size > MOST_ELEMENTS * (int64_t)dtype_bytes(n->out.dt)) {
-            char text[200];
-            return status_fail(SIMT_ERR_MEMORY,
-                               "Unable to allocate %.3g TiB for an array with shape %s and data "
-                               "type %s",
-                               (double)size / (1LL << 40),
-                               shape_print(n->out.shape, n->out.ndim, text, sizeof text),
-                               dtype_table[n->out.dt].name);
-        }
-        storage *s = storage_new_locked((size_t)size);
-        if (!s) return SIMT_ERR_MEMORY;
-        SIMT_TRY(
-            array_new_locked(s, n->out.dt, n->out.shape, n->out.strides, n->out.ndim, 0, &target));
+    operand_facts facts = {0};
+    SIMT_TRY(look_at_inputs(q, &facts));
+    if (q->out && (facts.meta || array_is_meta(q->out))) return write_meta(q, result);
+    array *target;
+    SIMT_TRY(q->out ? take_target(q, &facts, &target) : make_target(&n->out, &target));
+    if (facts.meta) {
+        storage_make_meta(target->store);
         *result = target;
-        if (meta) storage_make_meta(s);
-        if (meta) return SIMT_OK;
-    } else {
-        storage *s = target->store;
-        if (s->failed) return storage_failure(s);
-        if (s->device != array_ctx.dev) return wrong_device(s);
-        exposed |= s->exposed;
-        queue_view(&n->out, target);
-        array_ref(target);
+        return SIMT_OK;
     }
     for (int i = 0; i < n->nin; i++)
         if (n->scalar[i] < 0) n->in[i].buffer = slot_of(q->in[i]->store);
@@ -203,7 +223,7 @@ static simt_status add_locked(queue_request *q, array **result) {
     }
     array_ctx.stats.nodes++;
     *result = target;
-    if (exposed || array_ctx.eager)
+    if (facts.exposed || array_ctx.eager)
         status = run_now(number, target);
     else if (array_ctx.program.nnodes >= MOST_NODES || array_ctx.pinned > MOST_PINNED)
         status = run_long(target);
