@@ -68,6 +68,16 @@ def change(): w.data = torch.rand(100, 100)
 def use(): assert 0 <= (w * 2 + 1).detach().mean().item() <= 3
 actions = [use, change, busy]
 """,
+    "an optimiser's state is loaded while it steps": """
+model = nn.Linear(4, 4)
+o = torch.optim.Adam(model.parameters(), lr=1e-3)
+model(torch.rand(2, 4)).sum().backward()
+o.step()
+def step(): o.step()
+def load():  # steps that are tensors
+    for state in o.state.values(): state["step"] = torch.ones(()) + 1
+actions = [step, step, load, busy]
+""",
     "gradients are cleared while they are added": """
 G = torch.rand(20, 20, requires_grad=True)
 def back(): (G * 2).sum().backward()

@@ -70,7 +70,9 @@ static bool fill_defaults(PyObject *function, PyCodeObject *code, kernel_host *h
         else if (named)
             value = PyDict_GetItemWithError(named, name);
         const char *text = PyUnicode_AsUTF8(name);
+        Py_XINCREF(value); /* the program may set another one meanwhile */
         if (value) done = text && kernel_to_entity(value, text, 0, h, &f->defaults[i]);
+        Py_XDECREF(value);
     }
     Py_XDECREF(names);
     return done;

@@ -89,14 +89,20 @@ static PyObject *text_of_lines(PyObject *lines) {
     return kernel_text_newlines(text);
 }
 
+/* Of an item of one of linecache's dicts, which another thread may take out meanwhile. */
+static PyObject *text_of_entry(PyObject *entry) {
+    PyObject *lines = Py_NewRef(PyTuple_GET_ITEM(entry, 2)), *text = text_of_lines(lines);
+    Py_DECREF(lines);
+    return text;
+}
+
 /* linecache.cache[filename], when it holds lines: (size, time, lines, name). */
 static PyObject *text_of_cache(PyObject *linecache, PyObject *filename) {
     PyObject *cache = PyObject_GetAttrString(linecache, "cache");
     if (!cache) return NULL;
     PyObject *entry = PyDict_Check(cache) ? PyDict_GetItemWithError(cache, filename) : NULL;
     PyObject *text = NULL;
-    if (entry && PyTuple_Check(entry) && PyTuple_GET_SIZE(entry) == 4)
-        text = text_of_lines(PyTuple_GET_ITEM(entry, 2));
+    if (entry && PyTuple_Check(entry) && PyTuple_GET_SIZE(entry) == 4) text = text_of_entry(entry);
     Py_DECREF(cache);
     return text;
 }
@@ -123,8 +129,7 @@ static PyObject *text_of_interactive(PyObject *linecache, PyObject *filename, Py
     while (goes_on && PyDict_Check(all) && PyDict_Next(all, &at, &key, &entry)) {
         if (is_typed_in(key, filename, code) && PyTuple_Check(entry) &&
             PyTuple_GET_SIZE(entry) == 4)
-            Py_XSETREF(text,
-                       text_of_lines(PyTuple_GET_ITEM(entry, 2))); /* the last is the newest */
+            Py_XSETREF(text, text_of_entry(entry)); /* the last is the newest */
         goes_on = binding_forgive();
     }
     if (!binding_forgive()) Py_CLEAR(text);

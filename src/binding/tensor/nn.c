@@ -328,20 +328,21 @@ static PyObject *sgd_step_body(PyObject *module, PyObject *args) {
 }
 SECTION_FUNCTION(sgd_step, sgd_step_body)
 
-/* Counts a state's "step" up, a float, by `more`. */
+/* Counts a state's "step" up by `more`: a float, or a tensor of a loaded state, whose value is waited for;
+ * another thread may replace it meanwhile. */
 static bool count_step(PyObject *state, double more, double *step) {
-    static PyObject *name;
-    if (!name && !(name = PyUnicode_InternFromString("step"))) return false;
-    PyObject *old = PyDict_GetItemWithError(state, name); /* borrowed */
-    PyObject *number = old ? PyNumber_Float(old) : NULL;
+    PyObject *old;
+    int found = binding_item(state, "step", &old);
+    PyObject *number = found > 0 ? PyNumber_Float(old) : NULL;
+    Py_XDECREF(old);
     if (!number) {
-        if (!PyErr_Occurred()) PyErr_SetString(PyExc_KeyError, "step");
+        if (found == 0) PyErr_SetString(PyExc_KeyError, "step");
         return false;
     }
     *step = PyFloat_AS_DOUBLE(number) + more;
     Py_DECREF(number);
     PyObject *counted = PyFloat_FromDouble(*step);
-    bool ok = counted && PyDict_SetItem(state, name, counted) == 0;
+    bool ok = counted && PyDict_SetItemString(state, "step", counted) == 0;
     Py_XDECREF(counted);
     return ok;
 }
