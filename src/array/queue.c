@@ -121,7 +121,7 @@ static simt_status run_long(array *target) {
 }
 
 /* The last node was to be run and could not be planned: it has not happened, what was before it waits. */
-static void withdraw(const graph_program *before) {
+static void withdraw(const graph_mark *before) {
     array_context *c = &array_ctx;
     graph_program_withdraw(&c->program, before);
     if (c->npositions && c->positions[c->npositions - 1].node >= before->nnodes) c->npositions--;
@@ -205,8 +205,7 @@ static simt_status add_locked(queue_request *q, array **result) {
     for (int i = 0; i < n->nin; i++)
         if (n->scalar[i] < 0) n->in[i].buffer = slot_of(q->in[i]->store);
     n->out.buffer = slot_of(target->store);
-    uint32_t number = array_ctx.program.nnodes;
-    const graph_program before = array_ctx.program;
+    const graph_mark before = graph_program_mark(&array_ctx.program);
     simt_status status = graph_program_add(&array_ctx.program, n, q->scalars);
     if (status != SIMT_OK) { /* slots without a node are harmless */
         *result = target;
@@ -219,12 +218,12 @@ static simt_status add_locked(queue_request *q, array **result) {
     if (q->position) {
         array_position *p = &array_ctx.positions[array_ctx.npositions++];
         *p = *q->position;
-        p->node = number;
+        p->node = before.nnodes;
     }
     array_ctx.stats.nodes++;
     *result = target;
     if (facts.exposed || array_ctx.eager)
-        status = run_now(number, target);
+        status = run_now(before.nnodes, target);
     else if (array_ctx.program.nnodes >= MOST_NODES || array_ctx.pinned > MOST_PINNED)
         status = run_long(target);
     if (status != SIMT_OK && !evaluate_was_planned()) {

@@ -144,8 +144,16 @@ simt_status graph_program_add(graph_program *p, const graph_node *node, const ui
 simt_status graph_program_close(graph_program *p, const graph_buffer *buffers, uint32_t n);
 /* Closed or not, it is open: nodes can be added. */
 void graph_program_reopen(graph_program *p);
-/* The program is what it was when `mark` was a copy of it: nodes that were added since are gone. */
-void graph_program_withdraw(graph_program *p, const graph_program *mark);
+/* How long an open program is: what graph_program_withdraw goes back to. */
+typedef struct graph_mark {
+    uint32_t nwords, noffsets, nscalars, nnodes;
+    uint64_t hash;
+} graph_mark;
+static inline graph_mark graph_program_mark(const graph_program *p) {
+    return (graph_mark){p->nwords, p->noffsets, p->nscalars, p->nnodes, p->hash};
+}
+/* The nodes that were added since the mark was made are gone. */
+void graph_program_withdraw(graph_program *p, const graph_mark *mark);
 /* Decodes all nodes (arena memory). */
 void graph_program_decode(const graph_program *p, arena *mem, graph_node **nodes,
                           graph_buffer **buffers);

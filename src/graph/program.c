@@ -139,7 +139,7 @@ void graph_program_reopen(graph_program *p) {
     p->nbuffers = 0;
 }
 
-void graph_program_withdraw(graph_program *p, const graph_program *mark) {
+void graph_program_withdraw(graph_program *p, const graph_mark *mark) {
     p->nwords = p->open_words = mark->nwords;
     p->noffsets = mark->noffsets;
     p->nscalars = mark->nscalars;
