@@ -101,11 +101,11 @@ static bool existed_before(const graph_plan *plan, uint32_t buffer) {
     return plan->buffers[buffer].ready && !array_ctx.slots[buffer].fresh;
 }
 
-/* What the node should have written has no value; existing memory stays as it is. */
+/* What the node should have written has no value; existing memory stays as it is, if it could. */
 static void fail_output(const graph_plan *plan, const graph_node *n, uint8_t mark) {
     uint32_t b = n->out.buffer;
     run.bad[b] = mark;
-    if (existed_before(plan, b) && !lost_write) {
+    if (existed_before(plan, b) && !array_ctx.slots[b].store->failed && !lost_write) {
         lost_write = true;
         lost = *failure_of(mark);
     }
@@ -197,37 +197,50 @@ static bool find_changed(const graph_plan *plan, const graph_step *step, undo *u
     return true;
 }
 
+/* The copy back failed: the memory is half changed, so it has no value any more. Why the step ended stays the
+ * thread's diagnostic. */
+static void lose(const graph_plan *plan, uint32_t buffer, const simt_diag *ended) {
+    status_prefix("an operation was stopped and the array it wrote could not be restored: ");
+    uint8_t mark = add_failure();
+    run.bad[buffer] = mark;
+    if (existed_before(plan, buffer))
+        storage_fail_locked(array_ctx.slots[buffer].store, failure_of(mark));
+    status_adopt(ended);
+}
+
 static void end_undo(const graph_plan *plan, undo *u, bool restore) {
+    device *dev = array_ctx.dev;
+    simt_diag ended = *status_get();
     run.undo = NULL;
     for (uint32_t i = 0; i < u->n; i++) {
-        size_t bytes = (size_t)plan->buffers[u->buffer[i]].bytes;
-        if (restore) {
-            device *dev = array_ctx.dev;
-            device_copy(dev, DEVICE_WITHIN, run.memory[u->buffer[i]], u->copy[i], bytes);
-        }
-        array_ctx.dev->free(array_ctx.dev, u->copy[i], bytes);
+        uint32_t b = u->buffer[i];
+        size_t bytes = (size_t)plan->buffers[b].bytes;
+        if (restore && device_copy(dev, DEVICE_WITHIN, run.memory[b], u->copy[i], bytes) != SIMT_OK)
+            lose(plan, b, &ended);
+        dev->free(dev, u->copy[i], bytes);
     }
 }
 
-static bool begin_undo(const graph_plan *plan, undo *u, double cost) {
+/* run.undo stays NULL where the copies cost too much or find no memory. */
+static simt_status begin_undo(const graph_plan *plan, undo *u, double cost) {
     if (cost < LONG_KERNEL || u->bytes > MOST_COPY ||
         (double)u->bytes * COPY_COST > cost * COPY_SHARE)
-        return false;
+        return SIMT_OK;
     uint32_t changed = u->n;
     device *dev = array_ctx.dev;
+    simt_status status = SIMT_OK;
     for (u->n = 0; u->n < changed;) {
         uint32_t i = u->n, b = u->buffer[i];
         size_t bytes = (size_t)plan->buffers[b].bytes;
-        bool copied = dev->alloc(dev, bytes, &u->copy[i]) == SIMT_OK;
-        if (copied) u->n++;
-        copied =
-            copied && device_copy(dev, DEVICE_WITHIN, u->copy[i], run.memory[b], bytes) == SIMT_OK;
-        if (copied) continue;
+        bool room = dev->alloc(dev, bytes, &u->copy[i]) == SIMT_OK;
+        if (room) u->n++;
+        if (room) status = device_copy(dev, DEVICE_WITHIN, u->copy[i], run.memory[b], bytes);
+        if (room && status == SIMT_OK) continue;
         end_undo(plan, u, false);
-        return false;
+        return status;
     }
     run.undo = u;
-    return true;
+    return SIMT_OK;
 }
 
 /* A group that is lowered to several kernels begins with the first of them. */
@@ -249,8 +262,8 @@ static simt_status launch(const graph_plan *plan, const graph_step *step, code_f
     bool few = find_changed(plan, step, &u);
     if (few && u.n == 0) return runtime_launch(step->kernel, step->grid, run.args, 0, fault);
     double cost = runtime_launch_cost(step->kernel, step->grid);
-    if (!few || !begin_undo(plan, &u, cost))
-        return runtime_launch_whole(step->kernel, step->grid, run.args, 0, fault);
+    if (few) SIMT_TRY(begin_undo(plan, &u, cost));
+    if (!run.undo) return runtime_launch_whole(step->kernel, step->grid, run.args, 0, fault);
     unsigned forks = array_ctx.forks;
     simt_status status = runtime_launch(step->kernel, step->grid, run.args, 0, fault);
     if (forks == array_ctx.forks) end_undo(plan, &u, status != SIMT_OK);
@@ -369,6 +382,7 @@ static simt_status close_program(void) {
 }
 
 void evaluate_fail_locked(const array_slot *slot, const simt_diag *diag) {
+    if (slot->store->failed) return;
     if (!slot->store->data || slot->fresh) {
         storage_fail_locked(slot->store, diag);
     } else if (!lost_write) {

@@ -118,6 +118,48 @@ except IndexError as error:
     assert run(code) == "6\nTrue [0, 1, 2, 3]\n"
 
 
+INTERRUPTED = """
+import signal
+import numpy as np
+from simt import _core
+def alarm(*_):
+    raise KeyboardInterrupt
+signal.signal(signal.SIGALRM, alarm)
+x, other = _core.array(np.full(3_000_000, 0.25, "f4")), _core.array(np.ones(5))
+_core.evaluate(x)
+_core.evaluate(other)
+for _ in range(40):
+    x -= _core.ew_digamma(x) * 0.01
+after = x[:3] * 2
+other += 1
+_core.remote_fail_copy("within", {copies})
+signal.setitimer(signal.ITIMER_REAL, 0.15)
+for look in x, x, after, other:
+    try:
+        _core.evaluate(look)
+        print(look.get()[:3].tolist())
+    except KeyboardInterrupt:
+        print("interrupted")
+    except RuntimeError as error:
+        print(str(error).splitlines()[0])
+    signal.setitimer(signal.ITIMER_REAL, 0)
+"""
+
+
+def test_what_cannot_be_restored_after_an_interrupt_has_no_value():
+    nothing = "the remote device copied nothing"
+    lost = "an operation was stopped and the array it wrote could not be restored: " + nothing
+    wanted = ["interrupted", lost, lost, "[2.0, 2.0, 2.0]"]
+    assert run(INTERRUPTED.format(copies=1)).splitlines() == wanted
+
+
+def test_a_failing_copy_before_an_operation_is_reported():
+    """The copy from which an interrupt would restore: the operation has not begun."""
+    nothing = "the remote device copied nothing"
+    wanted = [nothing, "[0.25, 0.25, 0.25]", nothing, "[2.0, 2.0, 2.0]"]
+    assert run(INTERRUPTED.format(copies=0)).splitlines() == wanted
+
+
 @pytest.mark.slow
 def test_a_part_of_the_tests():
     tests = [str(TESTS / name) for name in REPRESENTATIVE]

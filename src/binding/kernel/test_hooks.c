@@ -26,8 +26,26 @@ simt_status binding_make_target(target **out) {
     return status;
 }
 
+/* remote_fail_copy("in" | "out" | "within", after): the toy's copy after so many more fails. */
+static PyObject *remote_fail_copy(PyObject *module, PyObject *args) {
+    const char *way;
+    unsigned after;
+    if (!PyArg_ParseTuple(args, "sI", &way, &after)) return NULL;
+    device_remote_fail_copy(way[0] == 'i'   ? DEVICE_IN
+                            : way[0] == 'o' ? DEVICE_OUT
+                                            : DEVICE_WITHIN,
+                            after);
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef methods[] = {
+    {"remote_fail_copy", remote_fail_copy, METH_VARARGS, "Makes a copy fail (for tests)."},
+    {NULL, NULL, 0, NULL},
+};
+
 bool binding_add_test_hooks(PyObject *module) {
-    return binding_add_vm(module) == 0 && binding_add_ir(module) == 0 &&
-           binding_add_vars_test(module) == 0 && binding_add_memory_test(module) == 0 &&
-           binding_add_device_test(module) == 0 && binding_add_kernel_test(module) == 0;
+    return PyModule_AddFunctions(module, methods) == 0 && binding_add_vm(module) == 0 &&
+           binding_add_ir(module) == 0 && binding_add_vars_test(module) == 0 &&
+           binding_add_memory_test(module) == 0 && binding_add_device_test(module) == 0 &&
+           binding_add_kernel_test(module) == 0;
 }

@@ -5,6 +5,7 @@
 #include "device/remote/remote.h"
 #include "base/heap.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
 #define TAG         ((uint64_t)0x51A7 << 48) /* no address of any process on x86-64 or aarch64 */
@@ -83,9 +84,21 @@ static void remote_trim(device *d) { inner_of(d)->trim(inner_of(d)); }
 static size_t remote_in_use(device *d) { return inner_of(d)->bytes_in_use(inner_of(d)); }
 static size_t remote_cached(device *d) { return inner_of(d)->bytes_cached(inner_of(d)); }
 
+/* What tests ask for: how many copies this way are left until one fails; 0: none does. */
+static _Atomic unsigned copies_left[DEVICE_WITHIN + 1];
+
+void device_remote_fail_copy(device_way way, unsigned after) { copies_left[way] = after + 1; }
+
+static bool is_to_fail(device_way way) {
+    unsigned left = atomic_load(&copies_left[way]);
+    while (left && !atomic_compare_exchange_weak(&copies_left[way], &left, left - 1)) {}
+    return left == 1;
+}
+
 static simt_status remote_copy(device *d, device_stream *s, device_way way, void *to,
                                const void *from, size_t bytes) {
     device *inner = inner_of(d);
+    if (is_to_fail(way)) return status_fail(SIMT_ERR_RUNTIME, "the remote device copied nothing");
     if (way != DEVICE_OUT)
         return inner->copy(inner, s, DEVICE_WITHIN, here(to), way == DEVICE_IN ? from : here(from),
                            bytes);

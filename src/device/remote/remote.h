@@ -8,5 +8,7 @@
 
 /* Takes over `inner`, a device of the host's, also on failure. */
 simt_status device_remote_new(device *inner, device **out);
+/* Of the copies this way, the one after `after` more fails, once. */
+void device_remote_fail_copy(device_way way, unsigned after);
 
 #endif
