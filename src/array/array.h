@@ -29,6 +29,7 @@ struct storage {
         data; /* NULL: not computed yet (or 0 bytes). An address of the device's: host.c knows whose */
     bool exposed;       /* foreign code can see the memory: ops that read or write it run at once */
     bool foreign;       /* memory is not ours */
+    uint32_t capture;   /* made while that capture was open; 0: none was */
     simt_status failed; /* the computation of its value failed; `diag` says how */
     simt_diag *diag;
     /* order.c: kernels that use it now, those of the default stream, and the process that counted */

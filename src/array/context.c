@@ -46,6 +46,7 @@ static simt_status wait_for_lock(bool hears) {
         return status_fail(SIMT_ERR_RUNTIME,
                            "an array operation was called inside a signal handler while "
                            "arrays are being computed");
+    capture_guard_locked();
     return SIMT_OK;
 }
 
@@ -136,12 +137,18 @@ void array_set_eager(bool eager) { array_ctx.eager = eager; }
 
 /* An entry point that has queued something is not left half done. */
 simt_status array_lock(void) {
-    if (__builtin_expect(pthread_mutex_trylock(&array_ctx.lock) == 0, 1)) return SIMT_OK;
+    if (__builtin_expect(pthread_mutex_trylock(&array_ctx.lock) == 0, 1)) {
+        capture_guard_locked();
+        return SIMT_OK;
+    }
     return wait_for_lock(section_is_fresh());
 }
 
 simt_status array_lock_to_look(void) {
-    if (__builtin_expect(pthread_mutex_trylock(&array_ctx.lock) == 0, 1)) return SIMT_OK;
+    if (__builtin_expect(pthread_mutex_trylock(&array_ctx.lock) == 0, 1)) {
+        capture_guard_locked();
+        return SIMT_OK;
+    }
     return wait_for_lock(true);
 }
 

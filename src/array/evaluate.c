@@ -522,6 +522,7 @@ static simt_status evaluate_once(void) {
 }
 
 simt_status evaluate_locked(void) {
+    if (array_ctx.capturing) return capture_look_locked(NULL);
     for (;;) {
         unsigned forks = array_ctx.forks;
         simt_status status = evaluate_once();
@@ -531,7 +532,8 @@ simt_status evaluate_locked(void) {
 }
 
 simt_status evaluate_outcome_locked(const storage *s, simt_status ran) {
-    if (ran == SIMT_ERR_INTERRUPT || (ran != SIMT_OK && unplanned)) return ran;
+    if (ran == SIMT_ERR_INTERRUPT || (ran != SIMT_OK && (unplanned || array_ctx.capturing)))
+        return ran;
     if (s && s->failed && ran == SIMT_ERR_MEMORY && lost.code == ran)
         lost_write = false; /* one cause */
     if (s && s->failed) return storage_failure(s);
@@ -543,7 +545,8 @@ simt_status evaluate_outcome_locked(const storage *s, simt_status ran) {
 simt_status array_evaluate(array *a) {
     storage *s = a->store;
     SIMT_TRY(array_lock_to_look());
-    simt_status status = order_await_kernels(s);
+    simt_status status = array_ctx.capturing ? capture_look_locked(s) : SIMT_OK;
+    if (status == SIMT_OK) status = order_await_kernels(s);
     if (status == SIMT_OK && s->slot >= 0 && array_ctx.slots[s->slot].written) {
         if (array_ctx.reopened) part_begin_locked(s);
         status = evaluate_locked();
@@ -570,7 +573,11 @@ simt_status array_settle(void) { return evaluate_all(true); }
 simt_status array_expose(array *a) {
     storage *s = a->store;
     SIMT_TRY(array_lock_to_look());
-    simt_status status = s->slot >= 0 ? evaluate_locked() : SIMT_OK; /* readers too */
+    simt_status status = SIMT_OK;
+    if (array_ctx.capturing)
+        status = capture_look_locked(s);
+    else if (s->slot >= 0)
+        status = evaluate_locked(); /* readers too */
     status = evaluate_outcome_locked(s, status);
     if (status == SIMT_OK && !s->data)
         status = array_ctx.dev->alloc(array_ctx.dev, s->bytes, &s->data);

@@ -40,6 +40,11 @@ typedef struct array_context {
     bool reopened; /* the program has nodes that an interrupt, or planning without memory, left */
     /* What computes without the interpreter's lock now: the program, or anything. */
     enum { RUNS_NOTHING, RUNS_PROGRAM, RUNS_ANY } running;
+    /* What is queued is recorded, for `capturer`, and does not run (capture.h); the how manieth capture;
+     * another thread has ended it */
+    bool capturing, intruded;
+    pthread_t capturer;
+    uint32_t captures;
     bool deferred; /* an interrupt waits for the interpreter: array_clear_deferred */
     /* grows in the child of a fork that a signal handler did in the middle of a run */
     unsigned forks;
@@ -79,6 +84,17 @@ simt_status array_lock(void);
  * in an entry point that has not queued anything.) */
 simt_status array_lock_to_look(void);
 void array_unlock(void);
+
+/* ---- captures (capture.c) ---- */
+/* While one is open: a look at the value of `s` (NULL: at anything that waits). */
+simt_status capture_look_locked(const storage *s);
+simt_status capture_fail_locked(const char *why);
+void capture_intrude_locked(void); /* another thread has come: the capture ends */
+static inline void capture_guard_locked(void) {
+    if (__builtin_expect(array_ctx.capturing, 0) &&
+        !pthread_equal(array_ctx.capturer, pthread_self()))
+        capture_intrude_locked();
+}
 
 /* ---- storages and arrays; "locked": the caller holds the lock ---- */
 

@@ -40,7 +40,8 @@ const cached_plan *plan_cache_find(const graph_program *p) {
     return NULL;
 }
 
-static void free_plan(graph_plan *plan) {
+void plan_free(graph_plan *plan) {
+    if (!plan) return;
     for (uint32_t i = 0; i < plan->nsteps; i++)
         if (plan->steps[i].kernel) runtime_kernel_unref(plan->steps[i].kernel);
     graph_plan_free(plan);
@@ -53,7 +54,7 @@ static void drop_oldest(void) {
     *at = c->chain;
     unlink_plan(c);
     cache.bytes -= c->plan->mem.bytes;
-    free_plan(c->plan);
+    plan_free(c->plan);
     heap_free(c);
 }
 
@@ -96,18 +97,30 @@ static simt_status compile_steps(graph_plan *plan) {
     return SIMT_OK;
 }
 
-simt_status plan_cache_make(const graph_program *p, const cached_plan **out) {
+simt_status plan_make(const graph_program *p, graph_plan **out, double *cost) {
     graph_plan *plan;
     SIMT_TRY(graph_plan_new(p, &array_ctx.facts, &plan));
     simt_status status = compile_steps(plan);
-    cached_plan *c = status == SIMT_OK ? heap_zeroed(1, sizeof *c) : NULL;
+    if (status != SIMT_OK) {
+        plan_free(plan);
+        return status;
+    }
+    *cost = plan_cost(plan);
+    *out = plan;
+    return SIMT_OK;
+}
+
+simt_status plan_cache_make(const graph_program *p, const cached_plan **out) {
+    graph_plan *plan;
+    double cost;
+    SIMT_TRY(plan_make(p, &plan, &cost));
+    cached_plan *c = heap_zeroed(1, sizeof *c);
     if (!c) {
-        free_plan(plan);
-        return status != SIMT_OK ? status
-                                 : status_fail(SIMT_ERR_MEMORY, "out of memory while planning");
+        plan_free(plan);
+        return status_fail(SIMT_ERR_MEMORY, "out of memory while planning");
     }
     c->plan = plan;
-    c->cost = plan_cost(plan);
+    c->cost = cost;
     for (uint32_t i = 0; i < plan->nsteps; i++)
         if (plan->steps[i].nargs > c->most_args) c->most_args = plan->steps[i].nargs;
     c->chain = cache.buckets[plan->hash % BUCKETS];

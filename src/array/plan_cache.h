@@ -14,7 +14,10 @@ typedef struct cached_plan {
 /* Borrowed, valid until the next make; NULL: not there. */
 const cached_plan *plan_cache_find(const graph_program *p);
 void plan_cache_clear(void);
-/* Plans and compiles. */
+/* Plans and compiles; in *cost rough ns of one run. The caller's: plan_free, NULL is fine. */
+simt_status plan_make(const graph_program *p, graph_plan **out, double *cost);
+void plan_free(graph_plan *plan);
+/* The same, for the cache. */
 simt_status plan_cache_make(const graph_program *p, const cached_plan **out);
 
 #endif

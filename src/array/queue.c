@@ -18,8 +18,9 @@
 #include "array/section.h"
 #include "base/heap.h"
 
-#define MOST_NODES  1000
-#define MOST_PINNED ((size_t)512 << 20)
+#define MOST_NODES    1000
+#define MOST_CAPTURED 20000 /* nodes of a captured step */
+#define MOST_PINNED   ((size_t)512 << 20)
 /* An array larger than memory may be computed as part of a sum that fuses with it; one larger than this
  * would not end within hours. */
 #define MOST_ELEMENTS ((int64_t)1 << 42)
@@ -118,6 +119,11 @@ static simt_status run_long(array *target) {
     simt_status status = evaluate_locked();
     if (queue_defer_locked(status)) return SIMT_OK;
     return evaluate_outcome_locked(target->store, status);
+}
+
+static simt_status keep_capturing(void) {
+    if (array_ctx.program.nnodes < MOST_CAPTURED) return SIMT_OK;
+    return capture_fail_locked("a step that is being captured has too many operations");
 }
 
 /* The last node was to be run and could not be planned: it has not happened, what was before it waits. */
@@ -222,7 +228,9 @@ static simt_status add_locked(queue_request *q, array **result) {
     }
     array_ctx.stats.nodes++;
     *result = target;
-    if (facts.exposed || array_ctx.eager)
+    if (array_ctx.capturing)
+        status = keep_capturing();
+    else if (facts.exposed || array_ctx.eager)
         status = run_now(before.nnodes, target);
     else if (array_ctx.program.nnodes >= MOST_NODES || array_ctx.pinned > MOST_PINNED)
         status = run_long(target);

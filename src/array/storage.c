@@ -15,7 +15,11 @@ storage *storage_new_locked(size_t bytes) {
         status_fail(SIMT_ERR_MEMORY, "out of memory for an array descriptor");
         return NULL;
     }
-    *s = (storage){.refs = 1, .slot = -1, .bytes = bytes, .device = array_ctx.dev};
+    *s = (storage){.refs = 1,
+                   .slot = -1,
+                   .bytes = bytes,
+                   .device = array_ctx.dev,
+                   .capture = array_ctx.capturing ? array_ctx.captures : 0};
     return s;
 }
 

@@ -533,10 +533,10 @@ bool binding_add_torch(PyObject *core) {
     PyObject *module = PyModule_Create(&torch_module);
     if (!module) return false;
     PyMethodDef *tables[] = {
-        own_functions,          tensor_table_functions,   tensor_math_functions,
-        tensor_shape_functions, tensor_index_functions,   tensor_reduce_functions,
-        tensor_make_functions,  tensor_facts_functions,   tensor_cast_functions,
-        tensor_nn_functions,    tensor_autograd_functions};
+        own_functions,          tensor_table_functions,    tensor_math_functions,
+        tensor_shape_functions, tensor_index_functions,    tensor_reduce_functions,
+        tensor_make_functions,  tensor_facts_functions,    tensor_cast_functions,
+        tensor_nn_functions,    tensor_autograd_functions, tensor_capture_functions};
     bool ok = tensor_add_types(module) && ready_type(module) && tensor_add_autograd(module);
     size_t count = sizeof tables / sizeof *tables;
     for (size_t i = 0; ok && i < count; i++) ok = PyModule_AddFunctions(module, tables[i]) == 0;

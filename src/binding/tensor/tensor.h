@@ -17,7 +17,7 @@ typedef struct pytensor {
 extern PyTypeObject
     *tensor_class; /* torch.Tensor: a heap type over tensor_type, so that Python may add to it */
 extern PyTypeObject tensor_type, tensor_dtype_type, tensor_device_type, tensor_size_type,
-    tensor_generator_type;
+    tensor_generator_type, tensor_capture_type;
 
 static inline bool tensor_check(PyObject *o) { return PyObject_TypeCheck(o, &tensor_type); }
 static inline tensor *tensor_of(PyObject *o) { return ((pytensor *)o)->t; }
@@ -100,7 +100,7 @@ extern PyMethodDef tensor_table_methods[], tensor_table_functions[], tensor_math
     tensor_reduce_functions[], tensor_make_methods[], tensor_make_functions[],
     tensor_facts_methods[], tensor_facts_functions[], tensor_cast_methods[],
     tensor_cast_functions[], tensor_nn_methods[], tensor_nn_functions[], tensor_autograd_methods[],
-    tensor_autograd_functions[];
+    tensor_autograd_functions[], tensor_capture_functions[];
 extern PyMethodDef tensor_core_functions[]; /* of simt._core itself */
 extern PyGetSetDef tensor_autograd_getset[];
 bool tensor_add_types(PyObject *module);

@@ -465,7 +465,8 @@ bool tensor_add_types(PyObject *module) {
     if (PyModule_AddType(module, &tensor_dtype_type) < 0 ||
         PyModule_AddType(module, &tensor_device_type) < 0 ||
         PyModule_AddType(module, &tensor_size_type) < 0 ||
-        PyModule_AddType(module, &tensor_generator_type) < 0)
+        PyModule_AddType(module, &tensor_generator_type) < 0 ||
+        PyType_Ready(&tensor_capture_type) < 0)
         return false;
     cpu_device = make_device("cpu", -1);
     meta_device = make_device("meta", -1);
