@@ -236,9 +236,11 @@ simt_status array_nonzero(array *a, array **out); /* out[ndim], evaluated now */
 simt_status array_matmul(array *a, array *b, graph_face face, array **out);
 simt_status array_dot(array *a, array *b, array **out);
 
-/* Random: Philox; each call takes its (seed, offset) now and moves the generator's offset. */
+/* Random: Philox; each call takes its (seed, offset) now and moves the generator's offset. With `from`, an
+ * int64 array without dimensions, the seed is what that will hold: nobody waits for it but permutations. */
 typedef struct random_state {
     uint64_t seed, offset;
+    array *from; /* or NULL */
 } random_state;
 simt_status array_random_uniform(random_state *r, dtype dt, double low, double high,
                                  const int64_t *shape, int ndim, array **out);

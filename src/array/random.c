@@ -12,6 +12,11 @@ static simt_status random_node(random_state *r, array_op op, dtype dt, const int
     q.node.nscalars = 2;
     q.scalars[0] = r->seed;
     q.scalars[1] = r->offset;
+    if (r->from) {
+        q.node.compute = DT_I64;
+        queue_input(&q, r->from);
+        queue_view_broadcast(&q.node.in[0], r->from, shape, ndim);
+    }
     queue_output_new(&q, dt, shape, ndim);
     SIMT_TRY(queue_add(&q, out));
     r->offset += (words + 3) / 4 * 4;
@@ -150,6 +155,8 @@ static void philox(uint64_t seed, uint64_t counter, uint32_t words[4]) {
 /* Fisher and Yates, at once: the order of the exchanges is its meaning. */
 simt_status array_random_permutation(random_state *r, int64_t n, array **out) {
     if (n < 0) return status_fail(SIMT_ERR_VALUE, "negative dimensions are not allowed");
+    scalar seed = {.kind = 'I', .i = (int64_t)r->seed};
+    if (r->from) SIMT_TRY(array_item(r->from, &seed));
     SIMT_TRY(array_empty(DT_I64, &n, 1, out));
     array_window w;
     simt_status status = array_open(*out, ARRAY_FILL, &w);
@@ -161,7 +168,7 @@ simt_status array_random_permutation(random_state *r, int64_t n, array **out) {
     int left = 0;
     for (int64_t i = n - 1; i > 0; i--) {
         if (left < 2) {
-            philox(r->seed, block++, words);
+            philox((uint64_t)seed.i, block++, words);
             left = 4;
         }
         uint64_t word = (uint64_t)words[left - 1] << 32 | words[left - 2];

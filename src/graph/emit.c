@@ -313,7 +313,8 @@ static ir_value *emit_iota_axis(ir_builder *b, const graph_node *node, const emi
 }
 
 static ir_value *emit_random(ir_builder *b, const graph_node *node, const emit_element *e) {
-    ir_value *seed = e->scalars[0], *offset = e->scalars[1], *index = e->flat_index;
+    ir_value *seed = node->nin ? e->args[0] : e->scalars[0];
+    ir_value *offset = e->scalars[1], *index = e->flat_index;
     bool wide = node->out.dt == DT_F64;
     dtype made = node->op == OP_RANDOM_BITS ? DT_U32 : wide ? DT_F64 : DT_F32;
     ir_value *v;

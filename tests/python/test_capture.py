@@ -316,3 +316,35 @@ def test_memory_is_steady():
     after = stats()
     assert after["bytes_in_use"] == before["bytes_in_use"]
     assert after["plans"] == before["plans"]
+
+
+@pytest.mark.parametrize("kind", ["rand", "normal", "int"])
+@pytest.mark.parametrize("dtype", [C.float32, C.float64])
+def test_a_seed_in_an_array_gives_the_numbers_of_that_seed(kind, dtype):
+    dtype = C.int64 if kind == "int" else dtype
+    for seed in (0, 7, 2**40 + 3, -5):
+        wanted = C._random(kind, (5, 7), 0, 10, dtype, C.Generator().manual_seed(seed))
+        made = C._random(kind, (5, 7), 0, 10, dtype, C.Generator()._seed_from(C.tensor(seed)))
+        np.testing.assert_array_equal(made.numpy(), wanted.numpy())
+    wanted = C._random("perm", (9,), 9, None, C.int64, C.Generator().manual_seed(4))
+    made = C._random("perm", (9,), 9, None, C.int64, C.Generator()._seed_from(C.tensor(4)))
+    assert made.tolist() == wanted.tolist()
+    with pytest.raises(ValueError, match="int64"):
+        C.Generator()._seed_from(C.tensor([1]))
+
+
+def test_replays_draw_anew_from_a_seed_in_a_variable():
+    seed = Owner(3)
+
+    def step(x):
+        drawn = C._random("rand", (4,), 0.0, 1.0, C.float32, C.Generator()._seed_from(seed.value))
+        seed.value = seed.value + 1
+        return (C.where(drawn < 0.5, x, -x) * drawn,)
+
+    x = C.tensor([1.0, 2.0, 3.0, 4.0])
+    captured = capture(step, (x,), (seed,))
+    replayed = [captured.replay((x,), (seed,), "value")[0].tolist() for _ in range(4)]
+    assert seed.value.item() == 7
+    seed.value = C.tensor(3)
+    assert replayed == [step(x)[0].tolist() for _ in range(4)]
+    assert len({tuple(r) for r in replayed}) == 4

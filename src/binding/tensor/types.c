@@ -358,6 +358,17 @@ static PyObject *generator_new(PyTypeObject *type, PyObject *args, PyObject *kwa
     if (g) g->state.seed = 67280421310721ull; /* PyTorch's default */
     return (PyObject *)g;
 }
+static void generator_set(PyObject *self, random_state state) {
+    random_state *own = &((pygenerator *)self)->state;
+    array *before = own->from;
+    *own = state;
+    if (before) section_retire(before, binding_drop_array);
+}
+static void generator_dealloc(PyObject *self) {
+    PyTypeObject *type = Py_TYPE(self);
+    array_unref(((pygenerator *)self)->state.from);
+    type->tp_free(self); /* subclasses: subtype_dealloc drops the type */
+}
 static PyObject *generator_manual_seed(PyObject *self, PyObject *seed) {
     int overflow;
     uint64_t value = (uint64_t)PyLong_AsLongLongAndOverflow(seed, &overflow);
@@ -368,7 +379,7 @@ static PyObject *generator_manual_seed(PyObject *self, PyObject *seed) {
                             seed);
     }
     if (PyErr_Occurred()) return NULL;
-    ((pygenerator *)self)->state = (random_state){.seed = value};
+    IN_SECTION((generator_set(self, (random_state){.seed = value}), 0));
     return Py_NewRef(self);
 }
 static PyObject *generator_initial_seed(PyObject *self, PyObject *unused) {
@@ -381,13 +392,23 @@ static PyObject *generator_state(PyObject *self, PyObject *unused) {
 static PyObject *generator_set_state(PyObject *self, PyObject *args) {
     unsigned long long seed, offset;
     if (!PyArg_ParseTuple(args, "KK", &seed, &offset)) return NULL;
-    ((pygenerator *)self)->state = (random_state){seed, offset};
+    IN_SECTION((generator_set(self, (random_state){.seed = seed, .offset = offset}), 0));
+    return Py_NewRef(self);
+}
+/* The seed is what the tensor, an int64 without dimensions, will hold: nobody waits for it. */
+static PyObject *generator_seed_from(PyObject *self, PyObject *o) {
+    tensor *t = tensor_arg(o, "_seed_from", "seed", 1);
+    if (!t) return NULL;
+    if (t->a->dt != DT_I64 || t->a->ndim != 0)
+        return PyErr_Format(PyExc_ValueError, "_seed_from takes an int64 tensor of no dimension");
+    IN_SECTION((generator_set(self, (random_state){.from = array_ref(t->a)}), 0));
     return Py_NewRef(self);
 }
 static PyObject *generator_device(PyObject *self, void *unused) { return tensor_cpu_device(); }
 static PyMethodDef generator_methods[] = {
     {"manual_seed", generator_manual_seed, METH_O, NULL},
     {"initial_seed", generator_initial_seed, METH_NOARGS, NULL},
+    {"_seed_from", generator_seed_from, METH_O, NULL},
     {"_state", generator_state, METH_NOARGS, NULL},
     {"_set_state", generator_set_state, METH_VARARGS, NULL},
     {NULL}};
@@ -397,6 +418,7 @@ PyTypeObject tensor_generator_type = {
     .tp_basicsize = sizeof(pygenerator),
     .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
     .tp_new = generator_new,
+    .tp_dealloc = generator_dealloc,
     .tp_methods = generator_methods,
     .tp_getset = generator_getset,
 };
