@@ -55,7 +55,8 @@ static simt_status dot(tensor *a, tensor *b, tensor **out) {
                            (long long)a->a->size, (long long)b->a->size, (long long)a->a->size,
                            (long long)b->a->size);
     work w = {0};
-    *out = w_take(&w, w_sum(&w, w_mul(&w, a, b), 1, false));
+    tensor *sum = w_sum(&w, w_mul(&w, a, b), 1, false); /* of integers: int64 */
+    *out = w_take(&w, w_cast(&w, sum, a->a->dt));
     return work_end(&w);
 }
 

@@ -90,3 +90,13 @@ def test_bits_do_not_depend_on_threads():
 def test_other_instruction_sets():
     digest(SIMT_ISA="avx2")
     digest(SIMT_ISA="generic")
+
+
+@pytest.mark.parametrize("name", ["int8", "uint8", "int16", "int32", "int64"])
+def test_dot_of_integers_keeps_their_type(name):
+    from simt import torch
+
+    x = np.arange(40).astype(name)
+    for product in (torch.tensor(x) @ torch.tensor(x), torch.dot(torch.tensor(x), torch.tensor(x))):
+        assert product.dtype is getattr(torch, name)
+        assert product.item() == np.sum(x * x, dtype=name)
