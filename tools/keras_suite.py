@@ -8,8 +8,8 @@
 Each file runs in a process of its own, with limits of time and memory. What fails is compared with
 tools/keras_expected.txt: a reason in a comment, then the tests it holds for (shell patterns). A
 failure that is not listed is an error, and so is a listed test that passes: the list only shrinks.
-TensorFlow, PyTorch, JAX, Grain that are not installed are stood in for: a test that uses one is
-skipped.
+TensorFlow, PyTorch, JAX, Flax, Grain, Orbax that are not installed are stood in for: a test that
+uses one is skipped, and so is one for which Keras itself imports one.
 
 The file is a plugin of pytest too: it puts the stand-ins and the backend in place and writes the
 outcomes down.
@@ -18,8 +18,9 @@ outcomes down.
 import argparse
 import fnmatch
 import json
+import multiprocessing
 import os
-import subprocess
+import re
 import sys
 import tempfile
 import time
@@ -30,7 +31,7 @@ from importlib.machinery import PathFinder
 HERE = os.path.dirname(os.path.abspath(__file__))
 EXPECTED = os.path.join(HERE, "keras_expected.txt")
 OUTCOMES = "KERAS_SUITE_OUTCOMES"
-OTHERS = ("tensorflow", "torch", "jax", "flax", "grain")
+OTHERS = ("tensorflow", "torch", "jax", "flax", "grain", "orbax")
 QUICK = (
     "ops/core_test.py",
     "ops/nn_test.py",
@@ -53,14 +54,26 @@ QUICK = (
 
 
 class _Absent(types.ModuleType):
-    """Stands for a library that is not installed: whoever uses it is skipped."""
+    """Stands for a library that is not installed and for all that is in it. Test files may name it
+    as they are imported; a test that uses it is skipped."""
 
     __path__ = ()
 
     def __getattr__(self, name):
         if name[:2] == "__":
             raise AttributeError(name)
-        raise unittest.SkipTest(f"needs {self.__name__.rpartition('.')[2]}")
+        return self._use(f"{self.__name__}.{name}")
+
+    def __call__(self, *args, **kwargs):
+        return self._use(self.__name__)
+
+    def __mro_entries__(self, bases):
+        return ()
+
+    def _use(self, name):
+        if _state["running"]:
+            raise unittest.SkipTest(f"needs {self.__name__.split('.')[2]}")
+        return _Absent(name)
 
 
 class _AbsentFinder:
@@ -108,6 +121,13 @@ def _asked_by_a_test():
 
 
 _outcomes = {}
+_state = {"running": False}
+# What a test says that came upon a library that is not there by Keras's own code.
+_NEEDS = re.compile(rf"(?:No module named '|requires the )({'|'.join(OTHERS)})\b")
+
+
+def pytest_runtest_protocol(item):
+    _state["running"] = True
 
 
 def pytest_configure(config):
@@ -116,6 +136,8 @@ def pytest_configure(config):
     sys.modules["conftest"] = _conftest()
     import simt.keras
 
+    sys.meta_path.remove(simt.keras._Finder)  # before pytest's own finder, which takes test files
+    sys.meta_path.insert(0, simt.keras._Finder)
     # The one test file that chooses by the backend's name itself.
     simt.keras.PATCHES["keras.src.trainers.trainer_test"] = simt.keras._branch(
         "backend.backend", "from simt.keras_backend.trainer import SimtTrainer as Trainer"
@@ -133,7 +155,12 @@ def pytest_runtest_logreport(report):
     before = _outcomes.get(report.nodeid, ("passed", ""))
     if report.outcome != "passed" or report.when == "call":
         if before[0] != "failed":
-            _outcomes[report.nodeid] = (report.outcome, _line(report))
+            _outcomes[report.nodeid] = _judged(report.outcome, _line(report))
+
+
+def _judged(outcome, line):
+    needs = _NEEDS.search(line) if outcome == "failed" else None
+    return ("skipped", f"needs {needs[1]}") if needs else (outcome, line)
 
 
 def _line(report):
@@ -179,34 +206,51 @@ def _asked(path, wanted):
 
 def run_file(source, path, seconds, gigabytes, expression):
     """{test: (outcome, line)} of one file, the tests named from Keras's source on."""
-    import resource
-
-    def limit():
-        size = gigabytes << 30
-        resource.setrlimit(resource.RLIMIT_AS, (size, size))
-
     with tempfile.TemporaryDirectory() as folder:
         outcomes = os.path.join(folder, "outcomes.json")
-        env = {k: v for k, v in os.environ.items() if k != "KERAS_BACKEND"}
-        env |= {OUTCOMES: outcomes, "KERAS_HOME": folder, "JAX_PLATFORMS": "cpu"}
-        package = os.path.join(os.path.dirname(HERE), "python")
-        paths = [HERE, env.get("PYTHONPATH") or package]
-        env["PYTHONPATH"] = os.pathsep.join(paths)
-        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
-        command += ["-p", "keras_suite", "-c", os.devnull, "--rootdir", source, "--tb=short"]
-        command += ["--disable-warnings", os.path.join(source, path)]
-        command += ["-k", expression] if expression else []
+        arguments = ["-q", "-p", "no:cacheprovider", "-p", "keras_suite", "-c", os.devnull]
+        arguments += ["--rootdir", source, "--tb=short", "--disable-warnings"]
+        arguments += [os.path.join(source, path), *(["-k", expression] if expression else [])]
+        process = multiprocessing.get_context("fork").Process(
+            target=_run_tests, args=(arguments, folder, outcomes, gigabytes)
+        )
+        process.start()
+        process.join(seconds)
+        if process.exitcode is None:
+            process.kill()
+            process.join()
+            return {path: ("failed", f"took more than {seconds} s")}
         try:
-            done = subprocess.run(
-                command, env=env, cwd=folder, capture_output=True, timeout=seconds, preexec_fn=limit
-            )
             with open(outcomes, encoding="utf-8") as file:
                 made = json.load(file)
-        except subprocess.TimeoutExpired:
-            return {path: ("failed", f"took more than {seconds} s")}
         except FileNotFoundError:
-            return {path: ("failed", f"the process ended with {done.returncode}")}
+            return {path: ("failed", f"the process ended with {process.exitcode}")}
     return {name.replace("\\", "/"): tuple(value) for name, value in made.items()}
+
+
+def _run_tests(arguments, folder, outcomes, gigabytes):
+    """In the process of one file: its tests."""
+    import resource
+
+    import pytest
+
+    resource.setrlimit(resource.RLIMIT_AS, (gigabytes << 30, gigabytes << 30))
+    quiet = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(quiet, 1)
+    os.dup2(quiet, 2)
+    os.chdir(folder)
+    os.environ[OUTCOMES] = outcomes
+    pytest.main(arguments)
+
+
+def prepare(home):
+    """Imports what every file needs, once: the processes of the files are copies of this one."""
+    os.environ.pop("KERAS_BACKEND", None)
+    os.environ |= {"KERAS_HOME": home, "JAX_PLATFORMS": "cpu"}
+    sys.path.append(os.path.join(os.path.dirname(HERE), "python"))
+    import simt.keras  # noqa: F401, isort: skip (before Keras)
+    import keras  # noqa: F401
+    import pytest  # noqa: F401
 
 
 def read_expected():
@@ -263,6 +307,8 @@ def main():
     source = keras_source()
     files = test_files(source, options.files or (QUICK if options.quick else ()))
     outcomes = {}
+    home = tempfile.TemporaryDirectory()
+    prepare(home.name)
     for path in files:
         start = time.monotonic()
         made = run_file(source, path, options.seconds, options.memory, options.expression)

@@ -4,8 +4,9 @@
     import keras                        # stock Keras; its backend() is "simt"
 
 Keras chooses its backend in six places, by name. As Keras is imported, a finder in front of
-sys.meta_path adds ours to each: the text of the place must be there exactly once, so that another
-version of Keras is refused rather than half patched. KERAS_BACKEND set to another name wins, with
+sys.meta_path adds ours to each, and gives six layers of words ours for what they ask of TensorFlow:
+the text of the place must be there exactly once, so that another version of Keras is refused rather
+than half patched. KERAS_BACKEND set to another name wins, with
 one line on stderr.
 
 For Keras's own probing, libraries that are faces of simt (`import tensorflow` under `simt run`)
@@ -20,16 +21,36 @@ from simt._missing import KERAS_VERSIONS
 
 
 def _branch(where, line):
-    """(anchor, replacement): a branch for simt before numpy's in a chain of elifs."""
+    """A branch for simt before numpy's in a chain of elifs."""
     anchor = f'elif {where}() == "numpy":\n'
-    return anchor, f'elif {where}() == "simt":\n    {line}\n{anchor}'
+    return ((anchor, f'elif {where}() == "simt":\n    {line}\n{anchor}'),)
 
 
-# Module of Keras -> (text that must be there once, what stands there instead).
+def _words(*more):
+    """For a layer of words, which Keras writes against TensorFlow: text.py instead."""
+    return (
+        (
+            "from keras.src.utils.module_utils import tensorflow as tf\n",
+            "from simt.keras_backend import text as tf\n",
+        ),
+        *more,
+    )
+
+
+_UTILS = ("import tf_utils\n", "import tf_utils; from simt.keras_backend import text as tf_utils\n")
+_BACKEND = (
+    "from keras.src.backend import tensorflow as tf_backend",
+    "from simt.keras_backend import text as tf_backend",
+)
+
+
+# Module of Keras -> pairs: text that must be there once, what stands there instead.
 PATCHES = {
     "keras.src.backend.config": (
-        'if "KERAS_BACKEND" in os.environ:\n',
-        '_BACKEND = "simt"\nif "KERAS_BACKEND" in os.environ:\n',
+        (
+            'if "KERAS_BACKEND" in os.environ:\n',
+            '_BACKEND = "simt"\nif "KERAS_BACKEND" in os.environ:\n',
+        ),
     ),
     "keras.src.backend": _branch(
         "backend",
@@ -49,11 +70,19 @@ PATCHES = {
         "        SimtExportArchive as BackendSavedModelExportArchive,\n    )",
     ),
     "keras.src.utils.backend_utils": (
-        '        if self._backend == "tensorflow":\n',
-        '        if self._backend == "simt":\n'
-        "            return getattr(backend_module, name)\n"
-        '        if self._backend == "tensorflow":\n',
+        (
+            '        if self._backend == "tensorflow":\n',
+            '        if self._backend == "simt":\n'
+            "            return getattr(backend_module, name)\n"
+            '        if self._backend == "tensorflow":\n',
+        ),
     ),
+    "keras.src.layers.preprocessing.hashed_crossing": _words(_UTILS, _BACKEND),
+    "keras.src.layers.preprocessing.hashing": _words(_UTILS, _BACKEND),
+    "keras.src.layers.preprocessing.index_lookup": _words(_UTILS, _BACKEND),
+    "keras.src.layers.preprocessing.integer_lookup": _words(),
+    "keras.src.layers.preprocessing.string_lookup": _words(),
+    "keras.src.layers.preprocessing.text_vectorization": _words(_UTILS),
 }
 
 
@@ -82,19 +111,22 @@ def _patched(name, data):
     """The tree of the module with its patch, every line under the number it has in the file."""
     import ast
 
-    anchor, replacement = (text.encode() for text in PATCHES[name])
-    found = data.count(anchor)
-    if found != 1:
-        raise ImportError(
-            f"simt {_own_version()} cannot be the backend of Keras {_keras_version()}: its module "
-            f"{name} has {found} places that read {anchor.decode().strip()!r}, not one; simt works "
-            f"with Keras {KERAS_VERSIONS} (KERAS_BACKEND=... chooses another backend)",
-            name=name,
-        )
-    first = data[: data.index(anchor)].count(b"\n") + 1
-    added = replacement.count(b"\n") - anchor.count(b"\n")
-    tree = ast.parse(data.replace(anchor, replacement))
-    for node in ast.walk(tree):
+    patched, added, first = data, 0, 0
+    for anchor, replacement in PATCHES[name]:
+        found = data.count(anchor.encode())
+        if found != 1:
+            raise ImportError(
+                f"simt {_own_version()} cannot be the backend of Keras {_keras_version()}: its "
+                f"module {name} has {found} places that read {anchor.strip()!r}, not one; simt "
+                f"works with Keras {KERAS_VERSIONS} (KERAS_BACKEND=... chooses another backend)",
+                name=name,
+            )
+        if replacement.count("\n") > anchor.count("\n"):  # one pair of a module at most
+            first = data[: data.index(anchor.encode())].count(b"\n") + 1
+            added = replacement.count("\n") - anchor.count("\n")
+        patched = patched.replace(anchor.encode(), replacement.encode())
+    tree = ast.parse(patched)
+    for node in ast.walk(tree) if added else ():
         for place in ("lineno", "end_lineno"):
             line = getattr(node, place, None)
             if line is not None and line > first:

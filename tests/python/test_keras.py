@@ -49,7 +49,7 @@ def test_every_anchor_must_be_there_once():
     for name in simt.keras.PATCHES:
         with pytest.raises(ImportError, match=r"cannot be the backend of Keras 3\.15.*0 places"):
             simt.keras._patched(name, b"import os\n")
-        anchor = simt.keras.PATCHES[name][0].encode()
+        anchor = simt.keras.PATCHES[name][0][0].encode()
         with pytest.raises(ImportError, match="2 places"):
             simt.keras._patched(name, anchor + anchor)
 
