@@ -528,3 +528,35 @@ def test_work_queue(grid, block):
     head, tail, results = np.zeros(1, np.int32), np.ones(1, np.int32), np.zeros(1, np.int32)
     work_queue[grid, block](queue, head, tail, results)
     assert results[0] == start and tail[0] == 2 * start - 1
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.uint64, np.float32, np.float64])
+def test_sums_whose_old_values_nobody_asks_for(dtype):
+    """Beside the same with the old values: a bin's threads see all its partial sums."""
+
+    @cuda.jit
+    def count(data, bins, old):
+        alone, kept = cuda.shared.array(16, dtype), cuda.shared.array(16, dtype)
+        t = cuda.threadIdx.x
+        if t < 16:
+            alone[t] = 0
+            kept[t] = 0
+        cuda.syncthreads()
+        if data[t] < 12:
+            cuda.atomic.add(alone, int(data[t]), data[t])
+            old[t] = cuda.atomic.add(kept, int(data[t]), data[t])
+            cuda.atomic.add(alone, 15, 2)
+            cuda.atomic.add(bins, 16, 1)
+        cuda.syncthreads()
+        if t < 16:
+            cuda.atomic.add(bins, t, alone[t] + kept[t])
+
+    data = np.random.default_rng(5).integers(0, 16, 256).astype(dtype)
+    bins, old = np.zeros(17, dtype), np.zeros(256, dtype)
+    count[1, 256](data, bins, old)
+    few = data[data < 12].astype(int)
+    want = 2 * np.bincount(few, weights=few, minlength=17)
+    want[15:] = 2 * len(few), len(few)
+    assert bins.tolist() == want.tolist()
+    for b in range(1, 12):
+        assert sorted(old[data == b]) == [b * k for k in range((data == b).sum())]

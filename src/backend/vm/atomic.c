@@ -106,24 +106,30 @@ FLOATING(bf16, uint16_t, float, bfloat_to_float, float_to_bfloat)
 
 /* ---- frequent sums, without the step's choices ---- */
 
-#define SHARED_SUM(name, T)                                                             \
+#define SHARED_SUM(name, T, keep)                                                       \
     static void name(const vm_atomic *x, void **entry, const uint8_t *mask, size_t n) { \
         const uint64_t *address = entry[x->address];                                    \
         const T *b = entry[x->b];                                                       \
         T *d = entry[x->dst];                                                           \
         size_t step = x->b_scalar ? 0 : 1;                                              \
+        uint64_t stride = (uint64_t)x->stride;                                          \
+        bool gather = x->gather;                                                        \
         for (size_t i = 0; i < n; i++) {                                                \
             if (mask != NULL && mask[i] == 0) continue;                                 \
-            T *to = (T *)(x->gather ? address[i] : *address + (uint64_t)x->stride * i); \
+            T *to = (T *)(gather ? address[i] : *address + stride * i);                 \
             T old = *to;                                                                \
             *to = old + b[i * step];                                                    \
-            d[i] = old;                                                                 \
+            if (keep) d[i] = old;                                                       \
         }                                                                               \
     }
-SHARED_SUM(shared_sum_u32, uint32_t)
-SHARED_SUM(shared_sum_u64, uint64_t)
-SHARED_SUM(shared_sum_f32, float)
-SHARED_SUM(shared_sum_f64, double)
+/* Each, and the same where nobody asks for the old values. */
+#define SHARED_SUMS(name, T)  \
+    SHARED_SUM(name, T, true) \
+    SHARED_SUM(name##_only, T, false)
+SHARED_SUMS(shared_sum_u32, uint32_t)
+SHARED_SUMS(shared_sum_u64, uint64_t)
+SHARED_SUMS(shared_sum_f32, float)
+SHARED_SUMS(shared_sum_f64, double)
 
 /* All lanes add to one place: one addition of their sum, from which each lane's old value follows. */
 #define ONE_PLACE_SUM(name, T)                                                          \
@@ -134,7 +140,7 @@ SHARED_SUM(shared_sum_f64, double)
         for (size_t i = 0; i < n; i++)                                                  \
             if (mask == NULL || mask[i] != 0) sum += b[i * step];                       \
         T old = __atomic_fetch_add(to, sum, __ATOMIC_SEQ_CST);                          \
-        for (size_t i = 0; i < n; i++) {                                                \
+        for (size_t i = 0; i < n && !x->unused; i++) {                                  \
             T by = b[i * step];                                                         \
             if (mask != NULL && mask[i] == 0) continue;                                 \
             d[i] = old;                                                                 \
@@ -150,10 +156,12 @@ vm_atomic_run vm_atomic_shortcut(const vm_atomic *x) {
     if (x->op == IR_ATOMIC_ADD && one_place)
         return x->type == VM_I32 ? one_place_sum_u32 : x->type == VM_I64 ? one_place_sum_u64 : NULL;
     if (!x->shared) return NULL;
-    if (x->op == IR_ATOMIC_ADD)
-        return x->type == VM_I32 ? shared_sum_u32 : x->type == VM_I64 ? shared_sum_u64 : NULL;
-    if (x->op == IR_ATOMIC_FADD)
-        return x->type == VM_F32 ? shared_sum_f32 : x->type == VM_F64 ? shared_sum_f64 : NULL;
+#define CHOICE(name) (x->unused ? name##_only : name)
+    if (x->op == IR_ATOMIC_ADD && x->type == VM_I32) return CHOICE(shared_sum_u32);
+    if (x->op == IR_ATOMIC_ADD && x->type == VM_I64) return CHOICE(shared_sum_u64);
+    if (x->op == IR_ATOMIC_FADD && x->type == VM_F32) return CHOICE(shared_sum_f32);
+    if (x->op == IR_ATOMIC_FADD && x->type == VM_F64) return CHOICE(shared_sum_f64);
+#undef CHOICE
     return NULL;
 }
 

@@ -271,6 +271,7 @@ static void emit_atomic(vm_emitter *e, const ir_inst *in) {
                          address->stride == VM_ROWS ? vm_vector_of(e, in->args[0]) : address->entry,
                      .gather = address->stride == VM_VARYING || address->stride == VM_ROWS,
                      .one = e->c->lanes == 1,
+                     .unused = vm_value_of(e->p, &in->results[0])->uses == 0,
                      .shared = space == IR_PTR_SHARED || space == IR_PTR_LOCAL};
     x->stride = x->gather ? 0 : address->stride;
     operand b = operand_of(e, in->args[1], e->c->lanes == 1);

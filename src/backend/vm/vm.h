@@ -58,6 +58,7 @@ struct vm_atomic {
     uint32_t dst, address, b, c;
     int64_t stride;
     bool gather, b_scalar, c_scalar, shared, one; /* one: a gang of one lane */
+    bool unused;                                  /* nobody asks for the old value */
     vm_atomic_run shortcut;                       /* or NULL */
 };
 
