@@ -171,11 +171,26 @@ def _line(report):
     return (lines[0] if lines else str(report.longrepr).splitlines()[-1])[:200]
 
 
-def pytest_sessionfinish(session):
+def pytest_runtest_logstart(nodeid):
+    _write(nodeid, "failed", "running")
+
+
+def pytest_runtest_logfinish(nodeid):
+    _write(nodeid, *_outcomes[nodeid])
+
+
+def pytest_sessionfinish():
+    for nodeid, outcome in _outcomes.items():
+        if nodeid.endswith(".py"):
+            _write(nodeid, *outcome)
+
+
+def _write(nodeid, outcome, line):
+    """One line of the file of outcomes; the last one of a test holds."""
     path = os.environ.get(OUTCOMES)
     if path:
-        with open(path, "w", encoding="utf-8") as file:
-            json.dump(_outcomes, file)
+        with open(path, "a", encoding="utf-8") as file:
+            file.write(json.dumps([nodeid, outcome, line]) + "\n")
 
 
 # ---- as a program
@@ -216,16 +231,18 @@ def run_file(source, path, seconds, gigabytes, expression):
         )
         process.start()
         process.join(seconds)
+        ended = f"the process ended with {process.exitcode}"
         if process.exitcode is None:
             process.kill()
             process.join()
-            return {path: ("failed", f"took more than {seconds} s")}
-        try:
+            ended = f"took more than {seconds} s"
+        made = {}
+        if os.path.exists(outcomes):
             with open(outcomes, encoding="utf-8") as file:
-                made = json.load(file)
-        except FileNotFoundError:
-            return {path: ("failed", f"the process ended with {process.exitcode}")}
-    return {name.replace("\\", "/"): tuple(value) for name, value in made.items()}
+                made = {n.replace("\\", "/"): (o, s) for n, o, s in map(json.loads, file)}
+    if not made or process.exitcode < 0:
+        made[path] = ("failed", ended)
+    return made
 
 
 def _run_tests(arguments, folder, outcomes, gigabytes):

@@ -261,3 +261,86 @@ def test_keras_own_tests():
         [sys.executable, str(tool), "--quick"], capture_output=True, text=True, timeout=900
     )
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+# ---- gradients of what NumPy computes
+
+
+def _total(made, weights):
+    parts = made if isinstance(made, (tuple, list)) else (made,)
+    return sum(
+        (ops.cast(part, "float64") * w).sum() for part, w in zip(parts, weights, strict=True)
+    )
+
+
+def _symmetric(x):
+    return x @ x.transpose(-2, -1) + 2 * x + 2 * x.transpose(-2, -1)
+
+
+LINEAR = {
+    "cholesky": (
+        lambda x: ops.cholesky(_symmetric(x) + 20 * ops.eye(4, dtype="float64")),
+        (2, 4, 4),
+    ),
+    "eigh": (lambda x: [y * y for y in ops.linalg.eigh(_symmetric(x))], (2, 4, 4)),
+    "qr": (ops.qr, (2, 5, 3)),
+    "svd": (lambda x: [y * y for y in ops.svd(x, full_matrices=False)], (2, 5, 3)),
+    "svd of wide": (lambda x: [y * y for y in ops.svd(x, full_matrices=False)], (3, 5)),
+    "singular values": (lambda x: ops.svd(x, compute_uv=False), (3, 5)),
+    "pinv": (ops.linalg.pinv, (5, 3)),
+    "pinv of wide": (ops.linalg.pinv, (3, 5)),
+    "spectral norm": (lambda x: ops.norm(x, ord=2, axis=(0, 2), keepdims=True), (3, 2, 4)),
+    "nuclear norm": (lambda x: ops.norm(x, ord="nuc"), (3, 4)),
+    "fft": (lambda x: ops.fft((x[0], x[1])), (2, 3, 5)),
+    "fft2": (lambda x: ops.fft2((x[0], x[1])), (2, 3, 5)),
+    "ifft2": (lambda x: ops.ifft2((x[0], x[1])), (2, 3, 5)),
+    "rfft": (ops.rfft, (2, 7)),
+    "rfft cut": (lambda x: ops.rfft(x, 4), (2, 7)),
+    "rfft padded": (lambda x: ops.rfft(x, 9), (2, 7)),
+    "irfft": (lambda x: ops.irfft((x[0], x[1])), (2, 3, 5)),
+    "irfft cut": (lambda x: ops.irfft((x[0], x[1]), 5), (2, 3, 5)),
+    "irfft padded": (lambda x: ops.irfft((x[0], x[1]), 12), (2, 3, 5)),
+    "stft": (lambda x: ops.stft(x, 6, 3, 8), (2, 20)),
+    "istft": (lambda x: ops.istft((x[0], x[1]), 6, 3, 8), (2, 2, 5, 5)),
+}
+
+
+@pytest.mark.parametrize("name", LINEAR)
+def test_gradients_are_those_of_small_differences(name):
+    from simt import torch
+
+    function, shape = LINEAR[name]
+    rng = np.random.default_rng(sum(name.encode()))
+    x, direction = rng.standard_normal((2, *shape))
+    made = function(torch.tensor(x))
+    parts = made if isinstance(made, (tuple, list)) else (made,)
+    weights = [torch.tensor(rng.standard_normal(tuple(part.shape))) for part in parts]
+    at = torch.tensor(x, requires_grad=True)
+    _total(function(at), weights).backward()
+    step = 1e-6 * direction
+    high, low = (_total(function(torch.tensor(y)), weights).item() for y in (x + step, x - step))
+    got = (at.grad.numpy() * direction).sum()
+    assert got == pytest.approx((high - low) / 2e-6, rel=1e-6, abs=1e-7)
+
+
+def test_gradients_that_are_missing_say_so():
+    from simt import torch
+
+    x = torch.ones(2, 3, requires_grad=True)
+    with pytest.raises(NotImplementedError, match="the gradient of linalg.qr .* not in simt yet"):
+        ops.qr(x)
+    with pytest.raises(NotImplementedError, match="the gradient of linalg.svd .* not in simt yet"):
+        ops.svd(x)
+    with pytest.raises(NotImplementedError, match="gradient of linalg.lu_factor: not in simt yet"):
+        ops.lu_factor(x)
+
+
+def test_jvp():
+    from keras.src.backend import linalg
+
+    made = linalg.jvp(lambda x, y: (ops.sin(x) * y, {"sum": x + y}), (2.0, 3.0), (0.5, 0.25))
+    (product, sums), (d_product, d_sums) = made
+    assert product.item() == pytest.approx(np.sin(2) * 3)
+    assert d_product.item() == pytest.approx(np.cos(2) * 3 * 0.5 + np.sin(2) * 0.25)
+    assert (sums["sum"].item(), d_sums["sum"].item()) == (5.0, 0.75)
+    assert not d_product.requires_grad

@@ -1,10 +1,12 @@
-"""keras.ops.linalg, by NumPy; inv, det, slogdet and solve with their gradients."""
+"""keras.ops.linalg: values by NumPy, gradients as operations on tensors."""
 
 import numpy as np
+from keras.src import tree
 
 from simt._core import torch as C
 from simt.keras_backend import numpy as knp
 from simt.keras_backend.core import convert_to_numpy, convert_to_tensor
+from simt.torch import autograd
 from simt.torch.autograd.function import Function
 
 
@@ -22,6 +24,12 @@ def _compute(function, *tensors):
 
 def _transposed(x):
     return x.transpose(-2, -1)
+
+
+def _without_gradient(name, *tensors):
+    """Says that there is none, rather than leave it out."""
+    if any(t.requires_grad for t in tensors):
+        raise NotImplementedError(f"the gradient of linalg.{name}: not in simt yet")
 
 
 class _Inverse(Function):
@@ -86,10 +94,35 @@ def solve_triangular(a, b, lower=False):
     return solve(knp.tril(a) if lower else knp.triu(a), b)
 
 
+class _Cholesky(Function):
+    @staticmethod
+    def forward(ctx, a):
+        out = _compute(np.linalg.cholesky, a)
+        ctx.save_for_backward(out)
+        return out
+
+    @staticmethod
+    def backward(ctx, grad):
+        (lower,) = ctx.saved_tensors
+        inner = _half_triangle(_transposed(lower) @ grad)
+        left = inv(lower)
+        out = _transposed(left) @ inner @ left
+        return (out + _transposed(out)) / 2
+
+
+def _half_triangle(x):
+    """The lower triangle with half of the diagonal."""
+    return knp.tril(x) - _diagonals(x) / 2
+
+
+def _diagonals(x):
+    return x * knp.eye(x.shape[-2], x.shape[-1], dtype=x.dtype)
+
+
 def cholesky(x, upper=False):
     x = knp._float(x)
     try:
-        lower = _compute(np.linalg.cholesky, x)
+        lower = _Cholesky.apply(x)
     except np.linalg.LinAlgError as error:
         raise ValueError(f"Cholesky decomposition failed: {error}") from None
     return _transposed(lower) if upper else lower
@@ -104,12 +137,39 @@ def eig(x):
     raise NotImplementedError("linalg.eig: not in simt yet; nearest is linalg.eigh")
 
 
+class _Eigh(Function):
+    @staticmethod
+    def forward(ctx, a):
+        values, vectors = _compute(lambda m: tuple(np.linalg.eigh(m)), a)
+        ctx.save_for_backward(values, vectors)
+        return values, vectors
+
+    @staticmethod
+    def backward(ctx, grad_values, grad_vectors):
+        values, vectors = ctx.saved_tensors
+        turned = _transposed(vectors)
+        inner = (turned @ grad_vectors) * _gaps(values)
+        inner = inner + knp.eye(values.shape[-1], dtype=values.dtype) * grad_values.unsqueeze(-2)
+        out = vectors @ inner @ turned
+        return (out + _transposed(out)) / 2
+
+
+def _gaps(values):
+    """1 / (values[j] - values[i]) at i, j; 0 on the diagonal."""
+    gap = values.unsqueeze(-2) - values.unsqueeze(-1)
+    diagonal = knp.eye(values.shape[-1], dtype="bool")
+    return C.where(
+        diagonal, knp._scalar(0, gap.dtype), 1 / C.where(diagonal, knp._scalar(1, gap.dtype), gap)
+    )
+
+
 def eigh(x):
-    return _compute(lambda a: tuple(np.linalg.eigh(a)), knp._float(x))
+    return _Eigh.apply(knp._float(x))
 
 
 def lu_factor(x):
     x = knp._float(x)
+    _without_gradient("lu_factor", x)
     flat = x.reshape(-1, *x.shape[-2:])
     pairs = [_lu(m) for m in convert_to_numpy(flat.to(C.float64))]
     lu = np.stack([m for m, _ in pairs]).reshape(x.shape)
@@ -142,6 +202,8 @@ def norm(x, ord=None, axis=None, keepdims=False):
         return C.sqrt(knp.sum(C.square(x), axes, keepdims))
     if len(axes) == 2 and ord in (1, -1, float("inf"), -float("inf")):
         return _matrix_norm(x, ord, axes, keepdims)
+    if len(axes) == 2 and ord in (2, -2, "nuc"):
+        return _spectral_norm(x, ord, axes, keepdims)
     return _compute(lambda a: np.linalg.norm(a, ord, axes, keepdims), x)
 
 
@@ -150,6 +212,13 @@ def _matrix_norm(x, ord, axes, keepdims):
     pick = knp.max if ord > 0 else knp.min
     out = pick(knp.sum(C.abs(x), across, True), along, True)
     return out if keepdims else knp.squeeze(out, axes)
+
+
+def _spectral_norm(x, ord, axes, keepdims):
+    values = svd(knp.moveaxis(x, axes, (-2, -1)), compute_uv=False)
+    pick = knp.sum if ord == "nuc" else knp.max if ord > 0 else knp.min
+    out = pick(values, -1)
+    return knp.expand_dims(out, axes) if keepdims else out
 
 
 def _vector_norm(x, ord, axes, keepdims):
@@ -173,19 +242,73 @@ def qr(x, mode="reduced"):
             "Expected one of {'reduced', 'complete'}. "
             f"Received: mode={mode}"
         )
-    return _compute(lambda a: tuple(np.linalg.qr(a, mode)), knp._float(x))
+    x = knp._float(x)
+    if mode == "reduced" and x.shape[-2] >= x.shape[-1]:
+        return _Qr.apply(x)
+    _without_gradient(f"qr of mode {mode!r} and a matrix of shape {tuple(x.shape[-2:])}", x)
+    return _compute(lambda a: tuple(np.linalg.qr(a, mode)), x)
+
+
+class _Qr(Function):
+    """Of matrices with as many rows as columns or more."""
+
+    @staticmethod
+    def forward(ctx, a):
+        q, r = _compute(lambda m: tuple(np.linalg.qr(m)), a)
+        ctx.save_for_backward(q, r)
+        return q, r
+
+    @staticmethod
+    def backward(ctx, grad_q, grad_r):
+        q, r = ctx.saved_tensors
+        inner = _half_triangle(r @ _transposed(grad_r) - _transposed(grad_q) @ q)
+        return (grad_q + q @ (inner + _transposed(inner))) @ _transposed(inv(r))
+
+
+class _Svd(Function):
+    """The reduced form."""
+
+    @staticmethod
+    def forward(ctx, a):
+        u, s, vt = _compute(lambda m: tuple(np.linalg.svd(m, False)), a)
+        ctx.save_for_backward(u, s, vt)
+        return u, s, vt
+
+    @staticmethod
+    def backward(ctx, grad_u, grad_s, grad_vt):
+        u, s, vt = ctx.saved_tensors
+        gaps = _gaps(s * s)
+        row = s.unsqueeze(-2)
+        on_u = (_transposed(u) @ grad_u) * gaps
+        on_v = (vt @ _transposed(grad_vt)) * gaps
+        inner = (on_u + _transposed(on_u)) * row + s.unsqueeze(-1) * (on_v + _transposed(on_v))
+        inner = inner + knp.eye(s.shape[-1], dtype=s.dtype) * grad_s.unsqueeze(-2)
+        out = u @ inner @ vt
+        # What of the vectors' gradients lies outside the spaces that they span.
+        rest = grad_u / row
+        out = out + (rest - u @ (_transposed(u) @ rest)) @ vt
+        rest = grad_vt / s.unsqueeze(-1)
+        return out + u @ (rest - (rest @ _transposed(vt)) @ vt)
 
 
 def svd(x, full_matrices=True, compute_uv=True):
-    def function(a):
-        made = np.linalg.svd(a, full_matrices, compute_uv)
-        return tuple(made) if compute_uv else made
+    x = knp._float(x)
+    if not compute_uv:
+        return _Svd.apply(x)[1] if x.requires_grad else _compute(_singular_values, x)
+    if not full_matrices or x.shape[-2] == x.shape[-1]:
+        return _Svd.apply(x)
+    _without_gradient("svd with full_matrices=True", x)
+    return _compute(lambda a: tuple(np.linalg.svd(a)), x)
 
-    return _compute(function, knp._float(x))
+
+def _singular_values(a):
+    return np.linalg.svd(a, compute_uv=False)
 
 
 def lstsq(a, b, rcond=None):
     a, b = knp._operands(a, b, float)
+    if a.requires_grad or b.requires_grad:
+        return knp.matmul(pinv(a, rcond), b)
     return _compute(lambda x, y: np.linalg.lstsq(x, y, rcond)[0], a, b)
 
 
@@ -198,9 +321,52 @@ def matrix_rank(x, tol=None):
     return convert_to_tensor(np.linalg.matrix_rank(convert_to_numpy(x), tol), "int32")
 
 
+class _Pinv(Function):
+    """Of constant rank around the matrix (Golub and Pereyra, 1973)."""
+
+    @staticmethod
+    def forward(ctx, a, rcond):
+        out = _compute(lambda m: np.linalg.pinv(m, rcond), a)
+        ctx.save_for_backward(a, out)
+        return out
+
+    @staticmethod
+    def backward(ctx, grad):
+        a, p = ctx.saved_tensors
+        turned, back = _transposed(p), _transposed(grad)
+        out = -(turned @ grad @ turned)
+        above = back @ p @ turned
+        out = out + above - a @ (p @ above)
+        below = turned @ (p @ back)
+        return out + below - (below @ p) @ a, None
+
+
 def pinv(x, rcond=None):
-    return _compute(lambda a: np.linalg.pinv(a, rcond), knp._float(x))
+    return _Pinv.apply(knp._float(x), rcond)
 
 
 def jvp(fun, primals, tangents, has_aux=False):
-    raise NotImplementedError("linalg.jvp: not in simt yet; nearest is a gradient by the tape")
+    """By two backward passes: what the first gives is linear in what flows back, and the gradient
+    of that is the product wanted."""
+    before = C._set_grad_enabled(True)
+    try:
+        inputs = [convert_to_tensor(x).detach().clone().requires_grad_() for x in primals]
+        made, aux = fun(*inputs) if has_aux else (fun(*inputs), None)
+        outputs = tree.flatten(made)
+        back = [knp.zeros_like(x).requires_grad_() for x in outputs]
+        grads = autograd.grad(outputs, inputs, back, create_graph=True, allow_unused=True)
+        pairs = [
+            (grad, convert_to_tensor(t, grad.dtype))
+            for grad, t in zip(grads, tangents, strict=True)
+            if grad is not None
+        ]
+        flows, towards = zip(*pairs, strict=True)
+        products = autograd.grad(flows, back, towards, allow_unused=True)
+    finally:
+        C._set_grad_enabled(before)
+    products = [
+        knp.zeros_like(x) if p is None else p for x, p in zip(outputs, products, strict=True)
+    ]
+    made = tree.map_structure(lambda x: x.detach(), made)
+    out = made, tree.pack_sequence_as(made, products)
+    return (*out, tree.map_structure(lambda x: x.detach(), aux)) if has_aux else out

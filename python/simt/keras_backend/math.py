@@ -1,6 +1,5 @@
 """keras.ops.math: segments, top k, Fourier transforms (by NumPy), special functions."""
 
-import builtins
 import math as _math
 
 import numpy as np
@@ -10,6 +9,7 @@ from simt.keras_backend import core
 from simt.keras_backend import numpy as knp
 from simt.keras_backend.core import FLOATS, convert_to_numpy, convert_to_tensor
 from simt.torch import _functions as F
+from simt.torch.autograd.function import Function
 
 # ---- segments
 
@@ -114,7 +114,7 @@ def extract_sequences(x, sequence_length, sequence_stride):
 
 
 def _pair(x):
-    """The complex array that a pair of real and imaginary parts stands for; their dtype."""
+    """The real and imaginary parts that stand for a complex tensor."""
     if not isinstance(x, (tuple, list)) or len(x) != 2:
         raise ValueError(
             f"Input `x` should be a tuple of two tensors - real and imaginary.Received: x={x}"
@@ -128,36 +128,85 @@ def _pair(x):
         )
     if real.dtype not in FLOATS or imag.dtype not in FLOATS:
         raise ValueError(f"At least one tensor in input `x` is not of type float.Received: x={x}.")
-    return convert_to_numpy(real) + 1j * convert_to_numpy(imag), real.dtype
+    return real, imag
+
+
+def _complex(real, imag):
+    return convert_to_numpy(real) + 1j * convert_to_numpy(imag)
 
 
 def _parts(z, dtype):
     return convert_to_tensor(z.real, dtype), convert_to_tensor(z.imag, dtype)
 
 
+class _Transform(Function):
+    """A transform of the last axes; the gradient is the other one of the two, times scale."""
+
+    @staticmethod
+    def forward(ctx, real, imag, transform, other, scale):
+        ctx.other, ctx.scale = other, scale
+        return _parts(transform(_complex(real, imag)), real.dtype)
+
+    @staticmethod
+    def backward(ctx, real, imag):
+        z = ctx.other(_complex(real, imag)) * ctx.scale
+        return (*_parts(z, real.dtype), None, None, None)
+
+
 def fft(x):
-    z, dtype = _pair(x)
-    return _parts(np.fft.fft(z), dtype)
+    real, imag = _pair(x)
+    return _Transform.apply(real, imag, np.fft.fft, np.fft.ifft, real.shape[-1])
 
 
 def fft2(x):
-    z, dtype = _pair(x)
-    return _parts(np.fft.fft2(z), dtype)
+    real, imag = _pair(x)
+    return _Transform.apply(real, imag, np.fft.fft2, np.fft.ifft2, _math.prod(real.shape[-2:]))
 
 
 def ifft2(x):
-    z, dtype = _pair(x)
-    return _parts(np.fft.ifft2(z), dtype)
+    real, imag = _pair(x)
+    return _Transform.apply(real, imag, np.fft.ifft2, np.fft.fft2, 1 / _math.prod(real.shape[-2:]))
+
+
+class _Rfft(Function):
+    @staticmethod
+    def forward(ctx, x, length):
+        ctx.size, ctx.length = x.shape[-1], length
+        return _parts(np.fft.rfft(convert_to_numpy(x), length), x.dtype)
+
+    @staticmethod
+    def backward(ctx, real, imag):
+        z = np.fft.ifft(_complex(real, imag), ctx.length).real * ctx.length
+        return convert_to_tensor(_to_length(z, ctx.size), real.dtype), None
+
+
+def _to_length(x, size):
+    """The last axis cut, or with zeros behind."""
+    short = np.zeros((*x.shape[:-1], max(size - x.shape[-1], 0)), x.dtype)
+    return np.concatenate([x[..., :size], short], -1)
 
 
 def rfft(x, fft_length=None):
     x = knp._float(x)
-    return _parts(np.fft.rfft(convert_to_numpy(x), fft_length), x.dtype)
+    return _Rfft.apply(x, x.shape[-1] if fft_length is None else fft_length)
+
+
+class _Irfft(Function):
+    @staticmethod
+    def forward(ctx, real, imag, length):
+        ctx.size, ctx.length = real.shape[-1], length
+        return convert_to_tensor(np.fft.irfft(_complex(real, imag), length), real.dtype)
+
+    @staticmethod
+    def backward(ctx, grad):
+        z = np.fft.rfft(convert_to_numpy(grad)) / ctx.length
+        z[..., 1 : (ctx.length + 1) // 2] *= 2  # those that stand for their mirror images too
+        return (*_parts(_to_length(z, ctx.size), grad.dtype), None)
 
 
 def irfft(x, fft_length=None):
-    z, dtype = _pair(x)
-    return convert_to_tensor(np.fft.irfft(z, fft_length), dtype)
+    real, imag = _pair(x)
+    return _Irfft.apply(real, imag, 2 * (real.shape[-1] - 1) if fft_length is None else fft_length)
 
 
 def _window(window, sequence_length, fft_length):
@@ -213,23 +262,30 @@ def istft(
     window="hann",
     center=True,
 ):
-    z, dtype = _pair(x)
     weights = _window(window, sequence_length, fft_length)
-    frames = np.fft.irfft(z, fft_length) * weights
+    frames = irfft(x, fft_length)
+    frames = frames * convert_to_tensor(weights, frames.dtype)
     count = frames.shape[-2]
     size = fft_length + sequence_stride * (count - 1)
-    out = np.zeros((*frames.shape[:-2], size))
-    for i in range(count):
-        place = builtins.slice(i * sequence_stride, i * sequence_stride + fft_length)
-        out[..., place] += frames[..., i, :]
+    out = _overlapped(frames, sequence_stride, size)
     if window is not None:
         # What windows without end would add up to: the same at the edges as within.
         square = np.pad(weights**2, (0, -fft_length % sequence_stride))
         scale = np.resize(square.reshape(-1, sequence_stride).sum(0), size)
-        out = out / np.where(scale > 1e-10, scale, 1.0)
+        out = out / convert_to_tensor(np.where(scale > 1e-10, scale, 1.0), out.dtype)
     start = fft_length // 2 if center else 0
     end = size - (fft_length // 2 if center else 0) if length is None else start + length
-    return convert_to_tensor(out[..., start:end], dtype)
+    return out[..., start:end]
+
+
+def _overlapped(frames, stride, size):
+    """Rows of size, the frames added at every stride."""
+    count, length = frames.shape[-2:]
+    place = C._arange(0, count, 1, C.int64).unsqueeze(1) * stride
+    place = (place + C._arange(0, length, 1, C.int64)).reshape(-1)
+    flat = frames.reshape(-1, count * length).transpose(0, 1)
+    out = C._full("zeros", (size, flat.shape[1]), 0, frames.dtype, "cpu", False)
+    return out.index_add(0, place, flat).transpose(0, 1).reshape(*frames.shape[:-2], size)
 
 
 # ---- special functions
