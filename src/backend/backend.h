@@ -1,5 +1,5 @@
 /* A back end turns one optimised IR function into code for blocks of a given size. Which ones are asked, and
- * in which order, is the target's to say (runtime/target.h). */
+ * in which order, backends.def and the target say (runtime/target.h). */
 #ifndef SIMT_BACKEND_BACKEND_H
 #define SIMT_BACKEND_BACKEND_H
 
@@ -28,6 +28,8 @@ typedef struct backend {
     bool (*supports)(ir_op op, ir_type type);
 } backend;
 
-extern const backend backend_vm;
+#define BACKEND(name, kind, meaning) extern const backend backend_##name;
+#include "backend/backends.def"
+#undef BACKEND
 
 #endif

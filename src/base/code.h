@@ -1,7 +1,7 @@
 /* The compiled artifact and its calling convention: where compilers and devices meet.
  *
  * All code has a name, parameters and an end (`code`); what runs it is one of its kinds: functions that run
- * blocks on a CPU (code_blocks), text for a driver (code_text). A device accepts some of them.
+ * blocks on a CPU (code_blocks), text for a driver (code_text). A device runs one of them.
  *
  * A block function runs the threads of one block and is resumable: it returns DONE, YIELD (its budget
  * is used up, or, with budget left, it waits for something another block must do; calling it again

@@ -22,13 +22,13 @@ struct device {
     bool
         is_host; /* its memory is the host's, which may touch it; else addresses are only numbers */
     bool prompt;
+    code_kind runs; /* the kind of code it can run */
     /* 64-byte aligned; bytes may be 0 (then a valid, distinct address). Memory is not cleared.
      * Failure: SIMT_ERR_MEMORY naming the size. */
     simt_status (*alloc)(device *d, size_t bytes, void **out);
     void (*free)(device *d, void *memory,
                  size_t bytes); /* bytes as given to alloc; kept in the cache */
     void (*trim)(device *d);    /* gives cached memory back */
-    bool (*accepts)(const device *d, const code *c); /* code that it can run */
     /* Rough ns that a block takes when all workers are at work; 0: unknown. */
     double (*block_cost)(const device *d, const code *c);
     /* IN: from the host, whose bytes are free again when it returns; OUT: to the host; WITHIN: between

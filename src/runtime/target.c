@@ -9,13 +9,30 @@ static void destroy_devices(device *d, device *host) {
     if (host != d) host->destroy(host);
 }
 
+static const struct {
+    const backend *makes;
+    code_kind kind;
+} table[] = {
+#define BACKEND(name, kind, meaning) {&backend_##name, CODE_##kind},
+#include "backend/backends.def"
+#undef BACKEND
+};
+
+static void list_backends(target *t) {
+    int n = 0;
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+        if (table[i].kind == t->device->runs && n < TARGET_MOST_BACKENDS)
+            t->backends[n++] = table[i].makes;
+}
+
 simt_status target_new(const char *name, device *d, device *host, target **out) {
     target *t = heap_zeroed(1, sizeof *t);
     if (t == NULL) {
         destroy_devices(d, host);
         return status_fail(SIMT_ERR_MEMORY, "no memory for the target %s", name);
     }
-    *t = (target){.name = name, .device = d, .host = host, .backends = {&backend_vm}};
+    *t = (target){.name = name, .device = d, .host = host};
+    list_backends(t);
     *out = t;
     return SIMT_OK;
 }
@@ -63,7 +80,7 @@ simt_status target_compile(const target *t, const ir_func *f, facts_book *facts,
         if (!takes_unit(*b, f)) continue;
         status = (*b)->compile(f, facts, options, out);
         if (status == SIMT_ERR_UNSUPPORTED && b[1] != NULL) continue;
-        if (status == SIMT_OK && !t->device->accepts(t->device, *out)) {
+        if (status == SIMT_OK && (*out)->kind != t->device->runs) {
             (*out)->destroy(*out);
             return status_fail(SIMT_ERR_INTERNAL, "%s cannot run what %s makes", t->device->name,
                                (*b)->name);

@@ -88,6 +88,32 @@ def test_files_that_a_function_of_numba_touches():
     assert all(re.search(r"/intrinsics_\w+\.[ch]$", f) for f in found - listed)
 
 
+def test_files_that_a_back_end_touches():
+    """Its folder and its row: outside of them only tests name it; the build reads the row."""
+    rows = re.findall(
+        r"^BACKEND\((\w+), (\w+), ", (ROOT / "src/backend/backends.def").read_text(), re.M
+    )
+    folders = {p.name for p in (ROOT / "src/backend").iterdir() if p.is_dir()}
+    assert {name for name, kind in rows} == folders
+    for name, _ in rows:
+        files = {
+            str(p.relative_to(ROOT))
+            for p in sources()
+            if re.search(
+                rf"\bbackend_{name}\b|\bbackend/{name}/|'{name}'", p.read_text(encoding="utf-8")
+            )
+        }
+        own = re.compile(rf"src/backend/{name}/|src/binding/common/\w+_test\.c|tests/|tools/")
+        assert [f for f in files if not own.match(f)] == []
+    listed = set(re.findall(r"`(src/\w+/[\w/]+\.\w+)`", section("Add a back end")))
+    assert listed - {
+        "src/backend/backend.h",
+        "src/kernel/facts.h",
+        "src/kernel/wishes.h",
+        "src/ir/ops.def",
+    } == {"src/backend/backends.def"}
+
+
 def test_names_of_a_row_are_in_the_faces():
     """What step 1 says: the row alone gives the functions."""
     from simt import _core, cupy, torch

@@ -42,8 +42,6 @@ static simt_status device_launch(device *d, device_stream *s, const code *c,
     return status;
 }
 
-static bool device_accepts(const device *d, const code *c) { return c->kind == CODE_BLOCKS; }
-
 static double device_block_cost(const device *d, const code *c) {
     return (double)((const code_blocks *)c)->cost_per_block / d->nthreads;
 }
@@ -305,7 +303,7 @@ simt_status device_cpu_new(int threads, device **out) {
                          .alloc = device_alloc,
                          .free = device_free,
                          .trim = device_trim,
-                         .accepts = device_accepts,
+                         .runs = CODE_BLOCKS,
                          .block_cost = device_block_cost,
                          .copy = device_copy_bytes,
                          .set = device_set,

@@ -115,10 +115,6 @@ static simt_status remote_set(device *d, device_stream *s, void *at, int byte, s
 
 /* ---- launches ---- */
 
-static bool remote_accepts(const device *d, const code *c) {
-    const device *inner = ((const remote *)d)->inner;
-    return inner->accepts(inner, c);
-}
 static double remote_block_cost(const device *d, const code *c) {
     const device *inner = ((const remote *)d)->inner;
     return inner->block_cost(inner, c);
@@ -189,7 +185,7 @@ simt_status device_remote_new(device *inner, device **out) {
                           .alloc = remote_alloc,
                           .free = remote_free,
                           .trim = remote_trim,
-                          .accepts = remote_accepts,
+                          .runs = inner->runs,
                           .block_cost = remote_block_cost,
                           .copy = remote_copy,
                           .set = remote_set,
