@@ -13,10 +13,9 @@ static const struct {
     const char *word;
     unsigned kinds;
 } words[] = {
-    {"ir", DUMP_IR},
-    {"opt", DUMP_IR | DUMP_OPT}, /* what the first pass changes */
-    {"facts", DUMP_FACTS},
-    {"asm", DUMP_ASM},
+    {"ir", DUMP_IR},           {"opt", DUMP_IR | DUMP_OPT}, /* what the first pass changes */
+    {"facts", DUMP_FACTS},     {"asm", DUMP_ASM},
+    {"capture", DUMP_CAPTURE}, /* no stage: why a step of Keras is not captured, told in Python */
 };
 
 /* The kinds that a word (up to a colon) means; 0: none such. */
@@ -34,7 +33,7 @@ simt_status dump_check(const char *asked) {
             return status_fail(
                 SIMT_ERR_VALUE,
                 "SIMT_DUMP: there is no '%.*s', but ir, opt, facts and asm, each also of one "
-                "kernel: opt:add",
+                "kernel: opt:add; and capture",
                 (int)(length < 100 ? length : 100), at);
         at += length;
     }

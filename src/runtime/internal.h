@@ -18,7 +18,13 @@ struct cache_entry {
     uint64_t used; /* tick of the last use */
 };
 
-typedef enum dump_kind { DUMP_IR = 1, DUMP_OPT = 2, DUMP_ASM = 4, DUMP_FACTS = 8 } dump_kind;
+typedef enum dump_kind {
+    DUMP_IR = 1,
+    DUMP_OPT = 2,
+    DUMP_ASM = 4,
+    DUMP_FACTS = 8,
+    DUMP_CAPTURE = 16
+} dump_kind;
 
 struct simt_runtime {
     target *target;

@@ -114,6 +114,7 @@ def device_scope(device_name):
 
 class _Recording(threading.local):
     tapes = ()  # of who is recording: each has watch(variable)
+    session = None  # of the step that is being captured (captured.py)
 
 
 _state = _Recording()
@@ -131,14 +132,29 @@ def recording(tape):
         _state.tapes = before
 
 
+@contextlib.contextmanager
+def capturing(session):
+    """Inside, session.use is told of each variable that is read or written, .made of new ones."""
+    before = _state.session
+    _state.session = session
+    try:
+        yield session
+    finally:
+        _state.session = before
+
+
 class Variable(KerasVariable):
     """A name for a tensor that changes."""
 
     def _initialize(self, value):
+        if _state.session is not None:
+            _state.session.made(self)
         self._value = convert_to_tensor(value, dtype=self._dtype).detach()
 
     def _direct_assign(self, value):
         value = value.detach()
+        if _state.session is not None:
+            _state.session.use(self)
         for tape in _state.tapes:
             tape.assigned(self, value)
         self._value = value
@@ -152,6 +168,8 @@ class Variable(KerasVariable):
         if in_stateless_scope():
             value = get_stateless_scope().get_current_value(self)
         if value is None:
+            if _state.session is not None and self._value is not None:
+                _state.session.use(self)
             value = self._value
             if value is None:
                 # Used while shapes are inferred only.
@@ -307,9 +325,11 @@ def _try_shapes(fn, args, kwargs, size):
 
 
 def cond(pred, true_fn, false_fn):
-    if in_symbolic_scope() or pred:
+    if in_symbolic_scope():
         return true_fn()
-    return false_fn()
+    if _state.session is not None and isinstance(pred, Tensor):
+        return _state.session.cond(pred, true_fn, false_fn)
+    return true_fn() if pred else false_fn()
 
 
 def switch(index, branches, *operands):

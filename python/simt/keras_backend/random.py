@@ -1,7 +1,7 @@
 """keras.random. A seed is two 32-bit numbers; Philox gives the same numbers for it everywhere.
 
-Seed generators keep their state in a variable. What the numbers in it are is remembered beside it,
-so that drawing a seed need not wait for what is pending.
+Seed generators keep their state in a variable; drawing from it is an operation like others, which
+nobody waits for.
 """
 
 import math
@@ -21,9 +21,11 @@ from simt._core import torch as C
 from simt.keras_backend import numpy as knp
 from simt.keras_backend.core import convert_to_numpy, convert_to_tensor, native
 
+_SECOND = C.tensor([0, 1])
+
 
 def _seed(seed):
-    """The two numbers of a seed, drawn from a generator if it is one."""
+    """The two numbers of a seed, drawn from a generator if it is one: int64 tensor or Python's."""
     if in_symbolic_scope():
         return 0, 0
     if seed is None:
@@ -32,32 +34,31 @@ def _seed(seed):
         return _next(seed, True)
     if isinstance(seed, int):
         return seed, 0
-    return tuple(convert_to_tensor(seed).tolist())
+    return convert_to_tensor(seed, "int64")
 
 
 def _next(generator, ordered):
     if in_stateless_scope():
-        return tuple(generator.next(ordered).tolist())
-    state = generator.state
-    known, numbers = getattr(generator, "_simt_numbers", (None, None))
-    if known is not state._value:
-        numbers = tuple(state._value.tolist())
+        return generator.next(ordered).to(C.int64)
+    numbers = generator.state.value.to(C.int64)
     if ordered:
-        after = (numbers[0], (numbers[1] + 1) % 2**32)
+        after = numbers + _SECOND
     else:
-        after = tuple((n + 1) % 2**32 * 5387 % 2**32 % 933199 for n in numbers)
-    state.assign(C.tensor(after, dtype=C.uint32))
-    generator._simt_numbers = (state._value, after)
+        after = ((numbers + 1) % 2**32 * 5387 % 2**32) % 933199
+    generator.state.assign(after.to(C.uint32))
     return numbers
 
 
 def _generator(seed):
-    first, second = _seed(seed)
-    return C.Generator().manual_seed((first % 2**32) << 32 | second % 2**32)
+    seed = _seed(seed)
+    if isinstance(seed, tuple):
+        return C.Generator().manual_seed((seed[0] % 2**32) << 32 | seed[1] % 2**32)
+    return C.Generator()._seed_from(seed[0] * 2**32 + seed[1] % 2**32)
 
 
 def _host_generator(seed):
-    return np.random.default_rng(_seed(seed))
+    seed = _seed(seed)
+    return np.random.default_rng(seed if isinstance(seed, tuple) else seed.tolist())
 
 
 def _floating(dtype):

@@ -1,9 +1,12 @@
-"""fit, evaluate, predict: Keras's loop, each step eager on the tape.
+"""fit, evaluate, predict: Keras's loop over captured steps (captured.py).
 
-A step's operations are one program: it runs when the progress bar looks at the metrics, and is
-planned once. While a step records, the tensors of the trainable variables want gradients.
+A step runs in Python first, then is captured; the batches of arrays between two updates of the
+progress bar are one call of C, unless a callback looks at each. What cannot be captured runs in
+Python: a step's operations are then one program that runs when somebody looks at the metrics. While
+a step records, the tensors of the trainable variables want gradients.
 """
 
+import time
 import warnings
 
 import numpy as np
@@ -16,10 +19,12 @@ from keras.src.trainers import trainer as base_trainer
 from keras.src.trainers.data_adapters import array_slicing, data_adapter_utils
 from keras.src.trainers.epoch_iterator import EpochIterator
 from keras.src.utils import traceback_utils
-from keras.src.utils.python_utils import pythonify_logs
+from keras.src.utils.python_utils import is_default, pythonify_logs
 
 from simt._core import torch as C
-from simt.keras_backend import core
+from simt.keras_backend import captured, core
+
+MERGED = 0.05  # seconds of steps between two updates: as often as Keras's progress bar shows them
 
 
 class _Step:
@@ -51,10 +56,18 @@ def _on_host(data):
 
 
 class _Iterator(EpochIterator):
-    """Batches of generators as they are: tensors need not go to NumPy and back."""
+    """Batches of arrays as numbers of rows, where `rows` is set; batches of generators as they are:
+    tensors need not go to NumPy and back."""
+
+    rows = False
+    source = None
 
     def _get_iterator(self):
         adapter = self.data_adapter
+        if self.rows and isinstance(adapter, data_adapters.ArrayDataAdapter):
+            self.source = self.source or captured.Source.of(adapter._inputs)
+            if self.source is not None:
+                return adapter._get_iterator(_rows_of, self.source)
         if isinstance(adapter, data_adapters.GeneratorDataAdapter):
             batches = adapter.generator()
         elif isinstance(adapter, data_adapters.PyDatasetAdapter):
@@ -62,6 +75,10 @@ class _Iterator(EpochIterator):
         else:
             return adapter.get_numpy_iterator()
         return (tree.map_structure(_array, batch, none_is_leaf=False) for batch in batches)
+
+
+def _rows_of(source, indices):
+    return captured.Rows(source, indices)
 
 
 def _array(x):
@@ -146,24 +163,17 @@ class SimtTrainer(base_trainer.Trainer):
 
     def make_train_function(self, force=False):
         if self.train_function is None or force:
-            self.train_function = _last_of(lambda data: self.train_step(_tensors(data)))
+            self.train_function = _LastOf(self, lambda data: self.train_step(data))
         return self.train_function
 
     def make_test_function(self, force=False):
         if self.test_function is None or force:
-            self.test_function = _last_of(lambda data: self.test_step(_tensors(data)))
+            self.test_function = _LastOf(self, lambda data: self.test_step(data))
         return self.test_function
 
     def make_predict_function(self, force=False):
         if self.predict_function is None or force:
-
-            def predict(batches):
-                made = [self.predict_step(_tensors(data)) for data in batches]
-                if len(made) == 1:
-                    return made[0]
-                return tree.map_structure(lambda *parts: C.cat(list(parts), 0), *made)
-
-            self.predict_function = predict
+            self.predict_function = _AllOf(self, lambda data: self.predict_step(data))
         return self.predict_function
 
     # ---- loops
@@ -239,6 +249,7 @@ class SimtTrainer(base_trainer.Trainer):
         callbacks = self._callbacks(callbacks, iterator, verbose, epochs, history=True)
         self.stop_training = False
         self.make_train_function()
+        iterator.rows = isinstance(self.train_function, _Function)
         callbacks.on_train_begin()
         training_logs = {}
         for epoch in range(self._initial_epoch or initial_epoch, epochs):
@@ -263,7 +274,7 @@ class SimtTrainer(base_trainer.Trainer):
         self.reset_metrics()
         callbacks.on_epoch_begin(epoch)
         logs = {}
-        for begin, end, data in iterator:
+        for begin, end, data in _merged(iterator, self.train_function, callbacks, "train"):
             callbacks.on_train_batch_begin(begin)
             logs = self.train_function(data)
             callbacks.on_train_batch_end(end, logs)
@@ -315,11 +326,12 @@ class SimtTrainer(base_trainer.Trainer):
         iterator.reset()
         callbacks = self._callbacks(callbacks, iterator, verbose)
         self.make_test_function()
+        iterator.rows = isinstance(self.test_function, _Function)
         self.stop_evaluating = False
         callbacks.on_test_begin()
         self.reset_metrics()
         logs = {}
-        for begin, end, data in iterator:
+        for begin, end, data in _merged(iterator, self.test_function, callbacks, "test"):
             callbacks.on_test_batch_begin(begin)
             logs = self.test_function(data)
             callbacks.on_test_batch_end(end, logs)
@@ -334,10 +346,11 @@ class SimtTrainer(base_trainer.Trainer):
         iterator = self._iterator(x, steps=steps, batch_size=batch_size, shuffle=False)
         callbacks = self._callbacks(callbacks, iterator, verbose)
         self.make_predict_function()
+        iterator.rows = isinstance(self.predict_function, _Function)
         self.stop_predicting = False
         callbacks.on_predict_begin()
         outputs = []
-        for begin, end, data in iterator:
+        for begin, end, data in _merged(iterator, self.predict_function, callbacks, "predict"):
             callbacks.on_predict_batch_begin(begin)
             made = self.predict_function(data)
             outputs.append(tree.map_structure(core.convert_to_numpy, made))
@@ -380,15 +393,89 @@ class SimtTrainer(base_trainer.Trainer):
         return tree.map_structure(backend.convert_to_numpy, made)
 
 
-def _last_of(step):
-    """A function of several batches: the logs of the last one."""
+class _Function:
+    """A function of a list of batches, which are what iterators give or `captured.Rows`."""
 
-    def function(batches):
+    merges = False
+
+    def __init__(self, trainer, step):
+        self.steps = captured.Steps(step) if not trainer.run_eagerly else None
+        self.step = step
+
+    def _one(self, data):
+        if self.steps is None:
+            return self.step(_tensors(data.take() if isinstance(data, captured.Rows) else data))
+        if isinstance(data, captured.Rows):
+            return self.steps.run_rows([data])
+        return self.steps(_tensors(data))
+
+
+class _LastOf(_Function):
+    """The logs of the last one."""
+
+    def __init__(self, trainer, step):
+        super().__init__(trainer, step)
+        self.merges = self.steps is not None
+
+    def __call__(self, batches):
+        batches = list(batches)
+        if self.merges and all(isinstance(data, captured.Rows) for data in batches):
+            return self.steps.run_rows(batches)
         for data in batches:
-            logs = step(data)
+            logs = self._one(data)
         return logs
 
-    return function
+
+class _AllOf(_Function):
+    """What all of them give."""
+
+    def __call__(self, batches):
+        made = [self._one(data) for data in batches]
+        if len(made) == 1:
+            return made[0]
+        return tree.map_structure(lambda *parts: C.cat(list(parts), 0), *made)
+
+
+def _watches(callback, kind):
+    """Whether a callback wants to know of each batch."""
+    if type(callback) is callbacks_module.ProgbarLogger:
+        return False
+    if type(callback) in (callbacks_module.ModelCheckpoint, callbacks_module.BackupAndRestore):
+        return callback.save_freq != "epoch"
+    names = [f"on_{kind}_batch_begin", f"on_{kind}_batch_end"]
+    if kind == "train":
+        names += ["on_batch_begin", "on_batch_end"]
+    return not all(is_default(getattr(callback, name)) for name in names)
+
+
+def _merged(iterator, function, callbacks, kind):
+    """The batches of the iterator; those of about MERGED seconds as one, if nobody sees that."""
+    merges = getattr(function, "merges", False)
+    if not merges or any(_watches(c, kind) for c in callbacks.callbacks):
+        yield from iterator
+        return
+    most, waiting, first, last = 1, [], 0, 0
+    for begin, end, data in iterator:
+        fits = all(isinstance(x, captured.Rows) for x in data)
+        if waiting and not (fits and data[0].size == waiting[0].size and len(waiting) < most):
+            most = yield from _timed(first, last, waiting, most)
+            waiting = []
+        if not fits:
+            yield begin, end, data
+            continue
+        first = first if waiting else begin
+        last = end
+        waiting = waiting + data if waiting else list(data)
+    if waiting:
+        yield from _timed(first, last, waiting, most)
+
+
+def _timed(first, last, batches, most):
+    """Gives the batches; how many to give the next time."""
+    start = time.perf_counter()
+    yield first, last, batches
+    seconds = max(time.perf_counter() - start, 1e-6)
+    return max(1, min(4 * most, int(MERGED * len(batches) / seconds)))
 
 
 def _tensors(data):
