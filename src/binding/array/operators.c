@@ -29,18 +29,8 @@ static PyObject *operate(array_op op, PyObject *x, PyObject *y, PyObject *out) {
     static PyObject *nb_inplace_##name(PyObject *x, PyObject *y) {                                \
         return IN_SECTION(operate(OP_##op, x, y, x));                                             \
     }
-BINARY(add, ADD)
-BINARY(subtract, SUBTRACT)
-BINARY(multiply, MULTIPLY)
-BINARY(true_divide, DIVIDE)
-BINARY(floor_divide, FLOOR_DIVIDE)
-BINARY(remainder, REMAINDER)
-BINARY(and, BITWISE_AND)
-BINARY(or, BITWISE_OR)
-BINARY(xor, BITWISE_XOR)
-BINARY(lshift, LEFT_SHIFT)
-BINARY(rshift, RIGHT_SHIFT)
-#undef BINARY
+#define COMPARE(how, op)
+#include "binding/common/operators.def"
 
 #define UNARY(name, op)                                         \
     static PyObject *nb_##name(PyObject *x) {                   \
@@ -114,8 +104,10 @@ static PyObject *compare_object(PyObject *x, PyObject *y, int how) {
 
 PyObject *binding_ndarray_compare(PyObject *x, PyObject *y, int how) {
     static const array_op ops[] = {
-        [Py_LT] = OP_LESS,      [Py_LE] = OP_LESS_EQUAL, [Py_EQ] = OP_EQUAL,
-        [Py_NE] = OP_NOT_EQUAL, [Py_GT] = OP_GREATER,    [Py_GE] = OP_GREATER_EQUAL};
+#define BINARY(name, op)
+#define COMPARE(how, op) [Py_##how] = OP_##op,
+#include "binding/common/operators.def"
+    };
     PyObject *result = operate(ops[how], x, y, NULL);
     if (result != Py_NotImplemented || (how != Py_EQ && how != Py_NE) || is_foreign_array(y))
         return result;
@@ -179,10 +171,9 @@ static PyObject *nb_index(PyObject *self) {
 }
 
 PyNumberMethods binding_ndarray_number = {
-    .nb_add = nb_add,
-    .nb_subtract = nb_subtract,
-    .nb_multiply = nb_multiply,
-    .nb_remainder = nb_remainder,
+#define BINARY(name, op) .nb_##name = nb_##name, .nb_inplace_##name = nb_inplace_##name,
+#define COMPARE(how, op)
+#include "binding/common/operators.def"
     .nb_divmod = nb_divmod,
     .nb_power = nb_power,
     .nb_negative = nb_negative,
@@ -190,27 +181,9 @@ PyNumberMethods binding_ndarray_number = {
     .nb_absolute = nb_absolute,
     .nb_bool = nb_bool,
     .nb_invert = nb_invert,
-    .nb_lshift = nb_lshift,
-    .nb_rshift = nb_rshift,
-    .nb_and = nb_and,
-    .nb_xor = nb_xor,
-    .nb_or = nb_or,
     .nb_int = nb_int,
     .nb_float = nb_float,
-    .nb_inplace_add = nb_inplace_add,
-    .nb_inplace_subtract = nb_inplace_subtract,
-    .nb_inplace_multiply = nb_inplace_multiply,
-    .nb_inplace_remainder = nb_inplace_remainder,
     .nb_inplace_power = nb_inplace_power,
-    .nb_inplace_lshift = nb_inplace_lshift,
-    .nb_inplace_rshift = nb_inplace_rshift,
-    .nb_inplace_and = nb_inplace_and,
-    .nb_inplace_xor = nb_inplace_xor,
-    .nb_inplace_or = nb_inplace_or,
-    .nb_floor_divide = nb_floor_divide,
-    .nb_true_divide = nb_true_divide,
-    .nb_inplace_floor_divide = nb_inplace_floor_divide,
-    .nb_inplace_true_divide = nb_inplace_true_divide,
     .nb_index = nb_index,
     .nb_matrix_multiply = nb_matrix_multiply,
 };

@@ -246,18 +246,8 @@ static inline PyObject *operate_inplace(array_op op, PyObject *x, PyObject *y) {
     static PyObject *nb_inplace_##name(PyObject *x, PyObject *y) {                          \
         return operate_inplace(OP_##op, x, y);                                              \
     }
-BINARY(add, ADD)
-BINARY(subtract, SUBTRACT)
-BINARY(multiply, MULTIPLY)
-BINARY(true_divide, DIVIDE)
-BINARY(floor_divide, FLOOR_DIVIDE)
-BINARY(remainder, REMAINDER)
-BINARY(and, BITWISE_AND)
-BINARY(or, BITWISE_OR)
-BINARY(xor, BITWISE_XOR)
-BINARY(lshift, LEFT_SHIFT)
-BINARY(rshift, RIGHT_SHIFT)
-#undef BINARY
+#define COMPARE(how, op)
+#include "binding/common/operators.def"
 
 static PyObject *nb_power(PyObject *x, PyObject *y, PyObject *modulo) {
     if (modulo != Py_None) Py_RETURN_NOTIMPLEMENTED;
@@ -328,28 +318,9 @@ static PyObject *nb_index(PyObject *o) {
 }
 
 static PyNumberMethods number_methods = {
-    .nb_add = nb_add,
-    .nb_inplace_add = nb_inplace_add,
-    .nb_subtract = nb_subtract,
-    .nb_inplace_subtract = nb_inplace_subtract,
-    .nb_multiply = nb_multiply,
-    .nb_inplace_multiply = nb_inplace_multiply,
-    .nb_true_divide = nb_true_divide,
-    .nb_inplace_true_divide = nb_inplace_true_divide,
-    .nb_floor_divide = nb_floor_divide,
-    .nb_inplace_floor_divide = nb_inplace_floor_divide,
-    .nb_remainder = nb_remainder,
-    .nb_inplace_remainder = nb_inplace_remainder,
-    .nb_and = nb_and,
-    .nb_inplace_and = nb_inplace_and,
-    .nb_or = nb_or,
-    .nb_inplace_or = nb_inplace_or,
-    .nb_xor = nb_xor,
-    .nb_inplace_xor = nb_inplace_xor,
-    .nb_lshift = nb_lshift,
-    .nb_inplace_lshift = nb_inplace_lshift,
-    .nb_rshift = nb_rshift,
-    .nb_inplace_rshift = nb_inplace_rshift,
+#define BINARY(name, op) .nb_##name = nb_##name, .nb_inplace_##name = nb_inplace_##name,
+#define COMPARE(how, op)
+#include "binding/common/operators.def"
     .nb_power = nb_power,
     .nb_inplace_power = nb_inplace_power,
     .nb_matrix_multiply = nb_matmul,
@@ -365,8 +336,10 @@ static PyNumberMethods number_methods = {
 
 static PyObject *compare(PyObject *x, PyObject *y, int op) {
     static const array_op ops[] = {
-        [Py_LT] = OP_LESS,      [Py_LE] = OP_LESS_EQUAL, [Py_EQ] = OP_EQUAL,
-        [Py_NE] = OP_NOT_EQUAL, [Py_GT] = OP_GREATER,    [Py_GE] = OP_GREATER_EQUAL};
+#define BINARY(name, op)
+#define COMPARE(how, op) [Py_##how] = OP_##op,
+#include "binding/common/operators.def"
+    };
     return operate(ops[op], x, y);
 }
 
