@@ -64,6 +64,12 @@ void array_set_eager(bool eager);
 
 array *array_ref(array *a);
 void array_unref(array *a); /* NULL is fine */
+/* A result that is not given after all: the caller finds NULL. */
+static inline void array_drop(array **out) {
+    array *a = *out;
+    *out = NULL;
+    array_unref(a);
+}
 
 /* ---- creation (C order, new storage) ---- */
 simt_status array_check_shape(const int64_t *shape, int ndim, dtype dt,

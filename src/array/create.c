@@ -68,13 +68,13 @@ static simt_status open_new(dtype dt, const int64_t *shape, int ndim, array_wind
                             array **out) {
     SIMT_TRY(array_empty(dt, shape, ndim, out));
     simt_status status = array_open(*out, ARRAY_FILL, w);
-    if (status != SIMT_OK) array_unref(*out);
+    if (status != SIMT_OK) array_drop(out);
     return status;
 }
 
 static simt_status close_new(array_window *w, array **out) {
     simt_status status = array_close(w);
-    if (status != SIMT_OK) array_unref(*out);
+    if (status != SIMT_OK) array_drop(out);
     return status;
 }
 

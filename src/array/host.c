@@ -75,7 +75,7 @@ simt_status array_to_host(array *a, array **out) {
     SIMT_TRY(new_on_host(a, out));
     if (!s->data) return SIMT_OK;
     simt_status status = device_copy(s->device, DEVICE_OUT, (*out)->store->data, s->data, s->bytes);
-    if (status != SIMT_OK) array_unref(*out);
+    if (status != SIMT_OK) array_drop(out);
     return status;
 }
 

@@ -104,8 +104,7 @@ simt_status array_from_idx(const unsigned char *data, size_t bytes, const char *
         status = array_close(&w);
     }
     if (status == SIMT_OK) return SIMT_OK;
-    array_unref(*out);
-    *out = NULL;
+    array_drop(out);
     return status;
 }
 

@@ -106,7 +106,7 @@ simt_status array_max_pool2d(array *x, const pool_options *o, array **out, array
     SIMT_TRY(image_result(status, made, x->dt, out));
     if (!positions) return SIMT_OK;
     status = pool_node(OP_MAX_POOL2D_INDEX, x, NULL, dt, DT_I32, shape, o, positions);
-    if (status != SIMT_OK) array_unref(*out);
+    if (status != SIMT_OK) array_drop(out);
     return status;
 }
 

@@ -160,7 +160,7 @@ simt_status array_random_permutation(random_state *r, int64_t n, array **out) {
     SIMT_TRY(array_empty(DT_I64, &n, 1, out));
     array_window w;
     simt_status status = array_open(*out, ARRAY_FILL, &w);
-    if (status != SIMT_OK) return array_unref(*out), status;
+    if (status != SIMT_OK) return array_drop(out), status;
     int64_t *p = (int64_t *)(void *)w.data;
     for (int64_t i = 0; i < n; i++) p[i] = i;
     uint64_t block = (r->offset + 3) / 4;
@@ -180,6 +180,6 @@ simt_status array_random_permutation(random_state *r, int64_t n, array **out) {
     }
     r->offset = block * 4;
     status = array_close(&w);
-    if (status != SIMT_OK) array_unref(*out);
+    if (status != SIMT_OK) array_drop(out);
     return status;
 }

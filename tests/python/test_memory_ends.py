@@ -181,3 +181,31 @@ def test_a_stream_whose_truth_raises():
     with pytest.raises(ValueError, match="no truth"):
         d.stream = Number(1)
     assert d.stream == 0
+
+
+def calls():
+    """Operations of several parts, each of which may find no memory."""
+    x = torch.arange(64.0).view(1, 1, 8, 8).requires_grad_()
+    whole = torch.arange(24).view(2, 3, 4)
+    return {
+        "flip": lambda: whole.flip(0, 2).tolist(),
+        "max_pool2d": lambda: torch.nn.functional.max_pool2d(x, 2).tolist(),
+        "positions": lambda: torch.nn.functional.max_pool2d(x, 2, return_indices=True)[1].tolist(),
+        "max": lambda: [v.tolist() for v in x.max(3)],
+        "sort": lambda: [v.tolist() for v in x.sort(3)],
+        "topk": lambda: [v.tolist() for v in x.topk(3)],
+        "permutation": lambda: sorted(torch.randperm(9).tolist()),
+        "dropout": lambda: torch.nn.functional.dropout(x, 0.0).tolist(),
+        "constructor": lambda: torch.tensor([[1.5, 2], [3, 4]]).tolist(),
+    }
+
+
+@pytest.mark.parametrize("name", calls())
+def test_every_allocation_of_an_operation(name):
+    call = calls()[name]
+    expected = call()
+    for first in range(60):
+        for last in (first, ON):
+            _core.heap_forget()
+            assert without_memory(call, first, last) in (MemoryError, expected)
+            assert call() == expected

@@ -516,6 +516,7 @@ op_narrow_flip(PyObject **v) { /* flip(dims): copied through a window of negativ
         s = array_arange(DT_I64, (scalar){.kind = 'I', .i = self->a->shape[d] - 1},
                          (scalar){.kind = 'I', .i = -1}, self->a->shape[d], &count);
         tensor *index = s == SIMT_OK ? tensor_new(count) : NULL;
+        if (s == SIMT_OK && !index) s = SIMT_ERR_MEMORY;
         if (s == SIMT_OK) s = grad_take(now, index, d, "FlipBackward0", &next);
         tensor_unref(index);
         tensor_unref(now);
