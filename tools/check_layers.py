@@ -5,7 +5,8 @@ each other: they meet in kernel/, ir/ and base/. Inside a folder, sub-folders se
 parents their children), and siblings only as SUBLAYERS orders them. Python.h appears only in
 src/binding; CUDA headers nowhere. Memory comes from base/heap.h only, which can count it and let it
 fail. Exceptions are taken away by the functions of binding/common/binding.h only, which say what
-must stay (MemoryError), and what takes them away inside of Python is not called.
+must stay (MemoryError), and what takes them away inside of Python is not called. The address of an
+array's memory is asked for in declared files only: on a GPU nobody can follow it.
 
     check_layers.py [ROOT]
 """
@@ -54,7 +55,22 @@ SWALLOWS = re.compile(
     r"|PyMapping_HasKey(?:String)?|PySys_GetObject)\("
 )
 SWALLOWS_ONLY_IN = "src/binding/common/binding.h"
-RESERVED = [  # (calls, the file that has them, what others use)
+# Addresses of arrays' memory: numbers that kernels and foreign code get, which the host may follow
+# only where the memory is its own. Everything else looks through a window.
+ADDRESS = re.compile(r"(?<!\w)(array_data)\(")
+ADDRESS_ONLY_IN = (
+    "src/array/array.h",
+    "src/array/storage.c",
+    "src/array/host.c",  # the windows themselves
+    "src/array/adam.c",  # a library step of the CPU
+    "src/array/capture_run.c",  # of kernels; gathers rows where the memory is the host's
+    "src/binding/array/functions.c",  # ndarray.data.ptr
+    "src/binding/common/exchange.c",  # DLPack, buffers: of array_to_host's array
+    "src/binding/kernel/args.c",  # what kernels get
+    "src/binding/tensor/facts.c",  # Tensor.data_ptr()
+)
+RESERVED = [  # (calls, the files that have them, what others use)
+    (ADDRESS, ADDRESS_ONLY_IN, "array_open, array_to_host (array/array.h)"),
     (HEAP, HEAP_ONLY_IN, "base/heap.h"),
     (SWALLOWS, SWALLOWS_ONLY_IN, "binding_forgive, binding_attribute and their kin"),
 ]

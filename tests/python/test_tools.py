@@ -48,6 +48,8 @@ HEADERS = {
         ("src/array/a.c", "PyErr_Clear();", "use binding_forgive"),
         ("src/array/a.c", "int has = PyObject_HasAttrString(o, n);", "use binding_forgive"),
         ("src/array/a.c", "void *p = PyMem_Malloc(8);", "use base/heap.h"),
+        ("src/grad/a.c", "float *p = array_data(a);", "use array_open"),
+        ("src/binding/tensor/a.c", "PyLong_FromVoidPtr(array_data(t->a));", "use array_open"),
         ("src/new/a.c", '#include "base/arena.h"', "not in the layer table"),
     ],
 )
