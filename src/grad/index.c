@@ -148,6 +148,7 @@ static simt_status rule_take(grad_node *n, tensor *const *out, tensor **in) {
 
 simt_status grad_take(tensor *t, tensor *indices, int axis, const char *name, tensor **out) {
     grad_node *n = NULL;
+    SIMT_TRY(array_same_device((array *[]){t->a, indices->a}, 2));
     if (dtype_is_float(t->a->dt)) SIMT_TRY(grad_node_new(name, rule_take, &t, 1, 1, 1, &n));
     if (n) {
         n->params[0] = axis;
@@ -303,6 +304,7 @@ simt_status grad_scatter(tensor *t, int axis, tensor *index, const tensor_operan
 
 static simt_status scatter_ranked(tensor *t, int axis, tensor *index, const tensor_operand *src,
                                   bool add) {
+    SIMT_TRY(array_same_device((array *[]){t->a, index->a, src->t ? src->t->a : NULL}, 3));
     SIMT_TRY(check_index(t, axis, index, add ? "scatter_add" : "scatter"));
     if (src->t && src->t->a->dt != t->a->dt)
         return status_fail(SIMT_ERR_RUNTIME,

@@ -5,6 +5,7 @@
  * PyTorch's. */
 #include <string.h>
 
+#include "array/meta.h"
 #include "grad/work.h"
 
 static const char *const NAMES[] = {"index_add_", "index_copy_", "index_fill_"};
@@ -143,6 +144,8 @@ static simt_status check_range(const along *c) {
 
 static simt_status check(const along *c) {
     SIMT_TRY(check_index(c));
+    SIMT_TRY(
+        array_same_device((array *[]){c->t->a, c->index->a, c->source ? c->source->a : NULL}, 3));
     if (c->source && c->kind != ALONG_FILL) SIMT_TRY(check_types(c));
     if (c->kind == ALONG_ADD) SIMT_TRY(check_added(c));
     if (c->kind == ALONG_COPY) SIMT_TRY(check_copied(c));

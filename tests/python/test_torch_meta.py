@@ -268,6 +268,18 @@ MIXED = [
     (lambda m, c: F.layer_norm(m, (3,), c[0]), mixed("meta", "cpu")),
     (lambda m, c: m.gather(0, torch.tensor([[0, 1, 0]])), mixed("meta", "cpu")),
     (lambda m, c: c[torch.tensor([0], device="meta")], "indices should be either on cpu"),
+    (lambda m, c: m.index_select(0, torch.tensor([0])), mixed("meta", "cpu")),
+    (lambda m, c: c.index_select(0, torch.tensor([0], device="meta")), mixed("cpu", "meta")),
+    (lambda m, c: F.embedding(torch.tensor([[0, 1]]), m), mixed("meta", "cpu")),
+    (lambda m, c: F.embedding(torch.tensor([0], device="meta"), c), mixed("cpu", "meta")),
+    (lambda m, c: c.scatter_(0, torch.zeros(1, 3).long(), m), mixed("cpu", "meta")),
+    (lambda m, c: c.scatter(0, torch.zeros(1, 3).long().to("meta"), 5.0), mixed("cpu", "meta")),
+    (lambda m, c: m.scatter_add(0, torch.zeros(1, 3).long(), m), mixed("meta", "cpu")),
+    (lambda m, c: c.index_add_(0, torch.tensor([0, 1]), m), mixed("cpu", "meta")),
+    (lambda m, c: m.index_copy_(0, torch.tensor([0, 1]), m), mixed("meta", "cpu")),
+    (lambda m, c: c.index_fill_(0, torch.tensor([0], device="meta"), 2.0), mixed("cpu", "meta")),
+    (lambda m, c: c.masked_select(m > 0), mixed("cpu", "meta")),
+    (lambda m, c: m.masked_select(c > 0), mixed("meta", "cpu")),
 ]
 
 

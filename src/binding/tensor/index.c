@@ -1,6 +1,7 @@
 /* Indexing of tensors: x[key] and x[key] = value, gather and scatter, masks. */
 #include <string.h>
 
+#include "array/meta.h"
 #include "binding/tensor/tensor.h"
 
 /* ---- x[key] ---- */
@@ -303,6 +304,7 @@ static PyObject *op_masked_select(PyObject **v) {
         PyErr_SetString(PyExc_RuntimeError, "masked_select: expected BoolTensor for mask");
         return NULL;
     }
+    if (!binding_ok(array_same_device((array *[]){self->a, mask->a}, 2))) return NULL;
     if (!binding_ok(grad_expand(mask, self->a->shape, self->a->ndim, &wide))) return NULL;
     PyObject *key = tensor_wrap(wide), *r = key ? tensor_get_item(v[0], key) : NULL;
     Py_XDECREF(key);
