@@ -13,7 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from ir_eval import box, run
-from ir_gen import INPUT_BYTES, SHARED_BYTES, STRUCT_BYTES, generate, generate_waiting
+from ir_gen import INPUT_BYTES, SHARED_BYTES, STRUCT_BYTES
+from ir_programs import generate, generate_waiting
 from simt import _core
 
 GRID, BLOCK = 2, 5

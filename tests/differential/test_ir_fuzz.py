@@ -5,7 +5,7 @@ import random
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from ir_gen import generate
+from ir_programs import generate
 from simt import _core
 
 SCRAPS = (

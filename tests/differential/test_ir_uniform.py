@@ -7,7 +7,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from ir_eval import BITS, parse, places, run
-from ir_gen import INPUT_BYTES, STRUCT_BYTES, generate
+from ir_gen import INPUT_BYTES, STRUCT_BYTES
+from ir_programs import generate
 from simt import _core
 
 KERNEL = """kernel @shapes(%0: ptr.global, %1: i32) {

@@ -7,7 +7,7 @@ use_tests("differential")
 
 import test_ir  # noqa: E402
 import test_ir_fuzz  # noqa: E402
-from ir_gen import generate  # noqa: E402
+from ir_programs import generate  # noqa: E402
 
 
 def check(seed, size, launch=None, apart=False, calls=False):
