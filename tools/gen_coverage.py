@@ -47,13 +47,18 @@ MODULES = {
     ),
     "tensorflow": (
         "tensorflow",
+        "tensorflow.bitwise",
         "tensorflow.config",
         "tensorflow.data",
+        "tensorflow.debugging",
+        "tensorflow.errors",
         "tensorflow.image",
         "tensorflow.linalg",
         "tensorflow.math",
+        "tensorflow.nest",
         "tensorflow.nn",
         "tensorflow.random",
+        "tensorflow.train",
     ),
 }
 # Classes whose methods are listed too.
@@ -65,8 +70,9 @@ CLASSES = {
     "torch.optim": ("Optimizer",),
     "torch.utils.data": ("DataLoader",),
     "numba.cuda": ("DeviceNDArray",),
-    "tensorflow": ("GradientTape",),
+    "tensorflow": ("GradientTape", "Variable", "Module"),
     "tensorflow.data": ("Dataset",),
+    "tensorflow.train": ("Checkpoint", "CheckpointManager"),
 }
 
 

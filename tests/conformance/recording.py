@@ -27,10 +27,10 @@ MAX_REPR = 24  # a longer nested tensor's repr is not compared (snippets of prin
 TIME_LIMIT_S = 60
 
 
-def load_snippets():
+def load_snippets(folder=HERE / "snippets"):
     """All snippets in file order: {id: {"source": text, "flags": {name: value}}}."""
     out = {}
-    for path in sorted((HERE / "snippets").glob("*.txt")):
+    for path in sorted(folder.glob("*.txt")):
         name = None
         for line in path.read_text(encoding="utf-8").splitlines():
             if line.startswith("## "):
@@ -108,14 +108,9 @@ def _sample(flat):
     return picked + [_number(float(sum(flat))), _number(float(sum(abs(x) for x in flat)))]
 
 
-def describe(x, depth=0):
-    import numpy as np
+def describe(x):
     import torch
 
-    if x is None or isinstance(x, (bool, int, str)):
-        return x
-    if isinstance(x, float):
-        return {"kind": "float", "value": _number(x)}
     if isinstance(x, torch.Tensor):
         out = {
             "kind": type(x).__name__,
@@ -127,28 +122,44 @@ def describe(x, depth=0):
         if x.numel() <= MAX_REPR:
             out["repr"] = repr(x)
         return out
-    if isinstance(x, np.ndarray):
-        value = _sample(x.reshape(-1).tolist())
-        return {"kind": "ndarray", "dtype": str(x.dtype), "shape": list(x.shape), "value": value}
-    if isinstance(x, np.generic):
-        return {"kind": "numpy." + x.dtype.name, "value": _number(x.item())}
     if isinstance(x, dict):
         items = [[describe(k), describe(v)] for k, v in x.items()]
         return {"kind": type(x).__name__, "items": items}
     if isinstance(x, (list, tuple)):
         return {"kind": type(x).__name__, "items": [describe(v) for v in x]}
+    return describe_plain(x)
+
+
+def describe_plain(x):
+    """What is neither a tensor nor a container."""
+    import numpy as np
+
+    if x is None or isinstance(x, (bool, int, str)):
+        return x
+    if isinstance(x, float) and not isinstance(x, np.generic):
+        return {"kind": "float", "value": _number(x)}
+    if isinstance(x, np.ndarray):
+        value = _sample(x.reshape(-1).tolist())
+        return {"kind": "ndarray", "dtype": str(x.dtype), "shape": list(x.shape), "value": value}
+    if isinstance(x, np.generic):
+        return {"kind": "numpy." + x.dtype.name, "value": _number(x.item())}
     return {"kind": type(x).__name__, "repr": repr(x)}
 
 
-def run_snippet(snippet, base):
-    """What the snippet gives: {"result": ...} or {"raises": type, "message": text}."""
+def seed_torch():
     import torch
+
+    torch.manual_seed(0)
+
+
+def run_snippet(snippet, base, seed=seed_torch, describe=describe):
+    """What the snippet gives: {"result": ...} or {"raises": type, "message": text}."""
 
     def on_alarm(signum, frame):
         raise TimeoutError(f"snippet ran over {TIME_LIMIT_S} s")
 
     names = dict(base)
-    torch.manual_seed(0)
+    seed()
     signal.signal(signal.SIGALRM, on_alarm)
     signal.alarm(TIME_LIMIT_S)
     try:
@@ -293,6 +304,17 @@ def use_simt():
         alias.install("torch", "torchvision")
 
 
+def run_all(snippets, ids, base, path, run):
+    """Runs the snippets of these ids; each is announced, so that a crash says which it was."""
+    with open(path, "a", encoding="utf-8") as out:
+        for name in ids:
+            out.write(json.dumps({"start": name}) + "\n")
+            out.flush()
+            line = {"id": name, **run(snippets[name], base)}
+            out.write(json.dumps(line, ensure_ascii=False) + "\n")
+            out.flush()
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("out")
@@ -306,13 +328,7 @@ def main():
     ids = list(snippets)
     if args.after:
         ids = ids[ids.index(args.after) + 1 :]
-    with open(args.out, "a", encoding="utf-8") as out:
-        for name in ids:
-            out.write(json.dumps({"start": name}) + "\n")
-            out.flush()
-            line = {"id": name, **run_snippet(snippets[name], base)}
-            out.write(json.dumps(line, ensure_ascii=False) + "\n")
-            out.flush()
+    run_all(snippets, ids, base, args.out, run_snippet)
 
 
 if __name__ == "__main__":

@@ -23,12 +23,12 @@ RECORDED = json.loads(recording.RECORDED.read_text(encoding="utf-8"))["snippets"
 EXPECTED = tomllib.loads((HERE / "expected_differences.toml").read_text(encoding="utf-8"))
 
 
-def run_all():
+def run_all(program="recording.py"):
     """{id: what simt gave}; raises ImportError with the child's last line when it cannot start."""
     results = {}
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "out.jsonl"
-        command = [sys.executable, str(HERE / "recording.py"), str(out), "--simt"]
+        command = [sys.executable, str(HERE / program), str(out), "--simt"]
         import simt
 
         where = str(Path(simt.__file__).resolve().parents[1])  # PYTHONPATH may be relative

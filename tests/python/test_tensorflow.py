@@ -91,7 +91,7 @@ def test_gradient_of_variables():
     with tf.GradientTape() as tape:
         loss = tf.reduce_sum(tf.matmul(X, w) ** 2)
     close(tape.gradient(loss, w), 2 * X.T @ (X @ w.numpy()))
-    assert loss.numpy() > 0 and not w.value.requires_grad
+    assert loss.numpy() > 0 and not w._value.requires_grad
     with pytest.raises(RuntimeError, match="non-persistent"):
         tape.gradient(loss, w)
 
@@ -191,3 +191,132 @@ def test_dataset_of_structures():
     assert first["y"].numpy().tolist() == [1, 2]
     with pytest.raises(ValueError, match="Dimensions"):
         tf.data.Dataset.from_tensor_slices((X, [1, 2]))
+
+
+def test_windows_batches_and_padding():
+    windows = tf.data.Dataset.range(7).window(3, shift=2).flat_map(lambda w: w.batch(3))
+    assert numbers(windows) == [[0, 1, 2], [2, 3, 4], [4, 5, 6], [6]]
+    ragged = tf.data.Dataset.from_generator(
+        lambda: ([i] * i for i in (1, 3, 2)), output_signature=tf.TensorSpec([None], tf.int32)
+    )
+    assert numbers(ragged.padded_batch(3))[0] == [[1, 0, 0], [3, 3, 3], [2, 2, 0]]
+    with pytest.raises(tf.errors.InvalidArgumentError, match="Cannot batch tensors with different"):
+        list(ragged.batch(2))
+    with pytest.raises(tf.errors.OutOfRangeError, match="End of sequence"):
+        iter(tf.data.Dataset.range(0)).get_next()
+
+
+def test_a_shuffle_keeps_to_its_buffer_and_its_seed():
+    hundred = tf.data.Dataset.range(100)
+    mixed = numbers(hundred.shuffle(10, seed=4))
+    assert sorted(mixed) == list(range(100)) and all(x <= at + 9 for at, x in enumerate(mixed))
+    assert mixed == numbers(hundred.shuffle(10, seed=4))
+    once = hundred.shuffle(100, seed=1, reshuffle_each_iteration=False)
+    assert numbers(once) == numbers(once)
+    again = hundred.shuffle(100, seed=1)
+    assert numbers(again) != numbers(again)
+
+
+def test_cached_elements_are_made_once():
+    made = []
+    data = tf.data.Dataset.range(3).map(lambda x: made.append(1) or x).cache()
+    del made[:]
+    assert numbers(data) == numbers(data) == [0, 1, 2] and len(made) == 3
+
+
+# ---- what Keras gives is shown
+
+
+def test_layers_give_and_get_tensors():
+    seen = []
+
+    class Scale(tf.keras.layers.Layer):
+        def build(self, shape):
+            self.scale = self.add_weight(shape=(shape[-1],), initializer="ones")
+
+        def call(self, inputs):
+            seen.append(isinstance(inputs, tf.Tensor) and inputs.get_shape())
+            return inputs * self.scale
+
+    made = tf.keras.Sequential([tf.keras.layers.Dense(2), Scale()])(X)
+    assert repr(made).startswith("<tf.Tensor: shape=(3, 2), dtype=float32")
+    assert set(seen) == {tf.TensorShape([3, 2])}
+    loss = tf.keras.losses.MeanSquaredError()(np.ones((3, 2)), made)
+    assert loss.dtype is tf.float32 and str(loss).startswith("tf.Tensor(")
+    metric = tf.keras.metrics.Mean()
+    metric.update_state([1.0, 3.0])
+    assert str(metric.result()) == "tf.Tensor(2.0, shape=(), dtype=float32)"
+    assert isinstance(tf.keras.ops.add(1, 2), tf.Tensor)
+
+
+def test_mixed_dtypes_are_refused():
+    with pytest.raises(tf.errors.InvalidArgumentError, match="expected to be a int32 tensor"):
+        tf.constant([1]) + tf.constant([1.0])
+
+
+def test_modules_find_their_variables():
+    class Line(tf.Module):
+        def __init__(self):
+            super().__init__(name="line")
+            self.w = tf.Variable(2.0, name="w")
+            self.parts = [tf.Variable(1.0), {"b": tf.Variable(0.0, trainable=False)}]
+
+    line = Line()
+    assert [v.numpy() for v in line.variables] == [1, 0, 2]
+    assert len(line.trainable_variables) == 2 and line.submodules == ()
+
+
+def test_functions_of_the_user():
+    class Counter:
+        @tf.function(input_signature=[tf.TensorSpec([None], tf.float32)], jit_compile=True)
+        def doubled(self, x):
+            return x * 2
+
+        @tf.function
+        def plain(self, x, y=1):
+            return x + y
+
+    assert Counter().doubled(np.ones(2, "float32")).numpy().tolist() == [2, 2]
+    with pytest.raises(TypeError, match="Can not cast TensorSpec"):
+        Counter().doubled(tf.constant([1]))
+    assert Counter().plain(tf.constant(2)).numpy() == 3
+    with pytest.raises(NotImplementedError, match="not in simt yet"):
+        tf.function(lambda x: x).get_concrete_function()
+
+
+def test_tensors_are_copied_and_pickled():
+    import copy
+    import pickle
+
+    x = tf.constant([[1.5, 2.0]], tf.bfloat16)
+    for other in (pickle.loads(pickle.dumps(x)), copy.copy(x), copy.deepcopy(x)):
+        assert other.dtype is tf.bfloat16 and other.numpy().tolist() == [[1.5, 2.0]]
+
+
+# ---- checkpoints
+
+
+def test_checkpoints(tmp_path):
+    v, model = tf.Variable([1.0, 2.0]), tf.keras.Sequential([tf.keras.layers.Dense(1)])
+    model(X)
+    checkpoint = tf.train.Checkpoint(v=v, model=model)
+    manager = tf.train.CheckpointManager(checkpoint, tmp_path, max_to_keep=2)
+    before = model.get_weights()
+    for value in (1.0, 2.0, 3.0):
+        v.assign([value, value])
+        manager.save()
+    assert manager.checkpoints == [str(tmp_path / f"ckpt-{i}") for i in (2, 3)]
+    assert tf.train.latest_checkpoint(tmp_path) == str(tmp_path / "ckpt-3")
+    v.assign([0.0, 0.0])
+    model.set_weights([w * 0 for w in before])
+    checkpoint.restore(str(tmp_path / "ckpt-2")).assert_consumed()
+    assert v.numpy().tolist() == [2, 2] and np.array_equal(model.get_weights()[0], before[0])
+    with pytest.raises(AssertionError, match="1 Python objects that were not bound"):
+        tf.train.Checkpoint(w=v).restore(str(tmp_path / "ckpt-2")).assert_existing_objects_matched()
+
+
+@pytest.mark.parametrize("content", [b"", b"PK\x03\x04 not a zip", b"\x00" * 1000])
+def test_a_corrupt_checkpoint_is_refused(tmp_path, content):
+    (tmp_path / "c-1.npz").write_bytes(content)
+    with pytest.raises(tf.errors.DataLossError, match="no checkpoint of simt"):
+        tf.train.Checkpoint(v=tf.Variable(1.0)).restore(str(tmp_path / "c-1"))

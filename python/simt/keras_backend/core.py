@@ -197,6 +197,12 @@ class Variable(KerasVariable):
 # ---- conversions
 
 
+class View:
+    """A tensor as another face shows it (simt.tensorflow's): the tensor itself is in _tensor."""
+
+    __slots__ = ("_tensor",)
+
+
 def convert_to_tensor(x, dtype=None, sparse=None, ragged=None):
     if sparse:
         raise ValueError("`sparse=True` is not supported with the simt backend")
@@ -204,6 +210,8 @@ def convert_to_tensor(x, dtype=None, sparse=None, ragged=None):
         raise ValueError("`ragged=True` is not supported with the simt backend")
     if isinstance(x, KerasVariable):
         x = x.value
+    if isinstance(x, View):
+        x = x._tensor
     if isinstance(x, Tensor):
         if dtype is None:
             return x
@@ -228,7 +236,7 @@ def _number_dtype(x):
 
 def _from_list(x, dtype):
     flat = tree.flatten(x)
-    if any(isinstance(item, (Tensor, KerasVariable)) for item in flat):
+    if any(isinstance(item, (Tensor, KerasVariable, View)) for item in flat):
         from simt.keras_backend import numpy
 
         return numpy.stack([convert_to_tensor(item, dtype) for item in x])
@@ -259,8 +267,8 @@ def _from_array(x, dtype):
 
 def convert_to_numpy(x):
     """A NumPy array of its own."""
-    if isinstance(x, KerasVariable):
-        x = x.value
+    if isinstance(x, (KerasVariable, View)):
+        x = convert_to_tensor(x)
     if isinstance(x, Tensor):
         x = x.detach()
         if x.dtype is C.bfloat16:
@@ -274,7 +282,7 @@ def convert_to_numpy(x):
 
 
 def is_tensor(x):
-    return isinstance(x, Tensor)
+    return isinstance(x, (Tensor, View))
 
 
 def shape(x):
@@ -302,8 +310,9 @@ def compute_output_spec(fn, *args, **kwargs):
         C._set_grad_enabled(before)
 
     def spec(x, other):
-        if not isinstance(x, Tensor):
+        if not is_tensor(x):
             return x
+        x, other = convert_to_tensor(x), convert_to_tensor(other)
         sizes = zip(x.shape, other.shape, strict=True)
         return KerasTensor([n if n == m else None for n, m in sizes], NAMES[x.dtype])
 

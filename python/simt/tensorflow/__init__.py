@@ -10,7 +10,7 @@ from importlib.machinery import ModuleSpec
 import simt.keras  # noqa: F401 (before keras)
 from simt._missing import module_hooks as _module_hooks
 
-__version__ = "2.20.0+simt"
+__version__ = "2.21.0+simt"
 
 _KERAS = "simt.tensorflow.keras"
 
@@ -51,16 +51,22 @@ if _KerasFinder not in sys.meta_path:
     sys.meta_path.insert(0, _KerasFinder)
 
 _LAZY = (
+    "bitwise",
     "config",
     "data",
     "debugging",
     "dtypes",
+    "errors",
     "image",
+    "io",
     "linalg",
     "math",
+    "nest",
     "nn",
     "random",
+    "strings",
     "test",
+    "train",
 )
 _getattr, _names = _module_hooks(globals(), lazy=_LAZY)
 

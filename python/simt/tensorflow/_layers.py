@@ -1,0 +1,138 @@
+"""Where Keras meets its user: what layers, losses, metrics, variables and keras.ops give is shown
+as tensors of tf, and `call` of the user's own layers gets such. Inside Keras they stay as they are.
+"""
+
+import functools
+import threading
+
+import keras
+from keras.src.layers.layer import Layer
+from keras.src.losses.loss import Loss
+from keras.src.metrics.metric import Metric
+
+from simt._core import torch as C
+from simt.keras_backend import core
+from simt.tensorflow._tensor import shown
+
+
+class _Where(threading.local):
+    user = True  # whether what is called now is called by code of the user's
+
+
+_where = _Where()
+
+
+def _of_keras(kind):
+    return kind.__module__.partition(".")[0] == "keras"
+
+
+def _layer_call(plain):
+    @functools.wraps(plain)
+    def __call__(self, *args, **kwargs):
+        user = _where.user
+        _where.user = not _of_keras(type(self))
+        try:
+            made = plain(self, *args, **kwargs)
+        finally:
+            _where.user = user
+        return _with_mask(made) if user else made
+
+    return __call__
+
+
+def _with_mask(made):
+    view = shown(made)
+    mask = getattr(made, "_keras_mask", None) if type(made) is C.Tensor else None
+    if mask is not None:
+        view._keras_mask = mask
+    return view
+
+
+def _result(plain):
+    @functools.wraps(plain)
+    def result(self, *args, **kwargs):
+        user = _where.user
+        _where.user = not _of_keras(type(self))
+        try:
+            made = plain(self, *args, **kwargs)
+        finally:
+            _where.user = user
+        return shown(made) if user else made
+
+    return result
+
+
+def _own_call(cls, **kwargs):
+    """A layer's class of the user's: its `call` is given tensors of tf."""
+    call = cls.__dict__.get("call")
+    if not callable(call) or _of_keras(cls):
+        return
+
+    @functools.wraps(call)
+    def shown_call(self, *args, **kwargs):
+        return call(self, *map(shown, args), **{k: shown(v) for k, v in kwargs.items()})
+
+    cls.call = shown_call
+
+
+def _show_operators(kind):
+    for name in (
+        "neg pos abs invert eq ne lt le gt ge add radd sub rsub mul rmul truediv rtruediv floordiv "
+        "rfloordiv mod rmod pow rpow matmul rmatmul and rand or ror xor rxor getitem"
+    ).split():
+        plain = getattr(kind, f"__{name}__", None)
+        if plain is not None:
+            setattr(kind, f"__{name}__", _shown_operator(plain))
+
+
+def _shown_operator(plain):
+    @functools.wraps(plain)
+    def operator(self, *other):
+        made = plain(self, *other)
+        return shown(made) if _where.user else made
+
+    return operator
+
+
+def _show_module(module):
+    for name, value in list(vars(module).items()):
+        if callable(value) and getattr(value, "__module__", "").startswith("keras.src.ops"):
+            setattr(module, name, _shown_function(value))
+
+
+def _shown_function(plain):
+    @functools.wraps(plain)
+    def function(*args, **kwargs):
+        return shown(plain(*args, **kwargs))
+
+    return function
+
+
+def show_tensors():
+    """Done once, when tf is imported."""
+    Layer.__call__ = _layer_call(Layer.__call__)
+    Loss.__call__ = _result(Loss.__call__)
+    for kind in _kinds(Metric):
+        if "result" in vars(kind):
+            kind.result = _result(kind.result)
+
+    def __init_subclass__(cls, **kwargs):
+        super(Layer, cls).__init_subclass__(**kwargs)
+        _own_call(cls)
+
+    Layer.__init_subclass__ = classmethod(__init_subclass__)
+    _show_operators(core.Variable)
+    for module in (keras.ops, keras._tf_keras.keras.ops):
+        for part in (
+            module,
+            *(getattr(module, n, None) for n in ("nn", "numpy", "linalg", "image")),
+        ):
+            if part is not None:
+                _show_module(part)
+
+
+def _kinds(kind):
+    out = [kind]
+    for sub in kind.__subclasses__():
+        out += _kinds(sub)
+    return out
