@@ -70,6 +70,25 @@ def test_copies_streams_and_events():
     assert _core.device_trip(b"abc") == (b"4abc4", True, True, True)
 
 
+STRUCT = """kernel @k(%0: ptr.const struct 16 align 8) {
+  %1: ptr.global = load %0
+  %2: i64 = const 8
+  %3: ptr.const = ptradd %0, %2
+  %4: i32 = load %3
+  %5: i32 = load %1
+  %6: i32 = add %4, %5
+  store %1, %6
+  return
+}
+"""
+
+
+def test_pointers_in_structs():
+    code = f"from simt import _core; print(_core.device_struct({STRUCT!r}, b'abcdef'))"
+    assert run(code) == "b'fbcdef'\n"
+    assert _core.device_struct(STRUCT, b"abcdef") == b"fbcdef"
+
+
 def test_device_memory_is_found_by_its_address():
     code = """
 import numpy as np

@@ -65,7 +65,44 @@ static PyObject *device_trip(PyObject *module, PyObject *given) {
                          PyBool_FromLong(later), PyBool_FromLong(t.dev->is_host));
 }
 
+static simt_status launch_with_struct(const char *text, device *d, void *there, char *bytes) {
+    struct {
+        void *pointer;
+        int64_t five;
+    } given = {there, 5};
+    uint64_t args[1] = {(uint64_t)(uintptr_t)&given};
+    ir_func *f;
+    runtime_kernel *k;
+    code_fault fault = {0};
+    SIMT_TRY(ir_parse(text, &f));
+    const runtime_compile_options options = {.block = {1, 1, 1}};
+    SIMT_TRY(runtime_compile(array_runtime(), f, &options, &k));
+    simt_status status = device_copy(d, DEVICE_IN, there, bytes, BYTES);
+    if (status == SIMT_OK) status = runtime_launch(k, (uint32_t[3]){1, 1, 1}, args, 0, &fault);
+    if (status == SIMT_OK) status = device_copy(d, DEVICE_OUT, bytes, there, BYTES);
+    runtime_kernel_unref(k);
+    return status;
+}
+
+/* device_struct(text, bytes): one thread of a kernel whose parameter is a struct of a pointer to the bytes, in the
+ * target's memory, and the integer 5 -> the bytes after it. */
+static PyObject *device_struct(PyObject *module, PyObject *args) {
+    const char *text, *bytes;
+    char both[BYTES] = {0};
+    Py_ssize_t n;
+    void *there = NULL;
+    if (!binding_start() || !PyArg_ParseTuple(args, "sy#", &text, &bytes, &n)) return NULL;
+    memcpy(both, bytes, n > BYTES ? BYTES : (size_t)n);
+    device *d = runtime_device(array_runtime());
+    if (!binding_ok(d->alloc(d, BYTES, &there))) return NULL;
+    simt_status status = launch_with_struct(text, d, there, both);
+    d->free(d, there, BYTES);
+    return binding_ok(status) ? PyBytes_FromStringAndSize(both, n > BYTES ? BYTES : n) : NULL;
+}
+
 static PyMethodDef methods[] = {
+    {"device_struct", device_struct, METH_VARARGS,
+     "A struct with a pointer to a kernel (for tests)."},
     {"device_trip", device_trip, METH_O, "Bytes to the target's device and back (for tests)."},
     {NULL, NULL, 0, NULL},
 };

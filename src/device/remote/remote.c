@@ -1,7 +1,8 @@
 /* The toy: addresses with a tag, results that wait to be fetched. Streams and events are the inner device's.
  *
- * A launch takes the tag off every argument that is an address of ours. What else might look like one, a number
- * with just these upper bits, is nothing that tests compute with. */
+ * A launch takes the tag off every argument that is an address of ours, in structs too. What else might look like
+ * one, a number with just these upper bits, is nothing that tests compute with. Addresses that lie in its memory
+ * keep their tag: no kernel can follow them. */
 #include "device/remote/remote.h"
 #include "base/heap.h"
 
@@ -11,8 +12,6 @@
 #define TAG         ((uint64_t)0x51A7 << 48) /* no address of any process on x86-64 or aarch64 */
 #define FIRST_PLACE ((uint64_t)1 << 16)
 #define LAST_PLACE  ((uint64_t)1 << 47)
-
-enum { FEW_ARGS = 64 };
 
 typedef struct remote {
     device base;
@@ -120,24 +119,36 @@ static double remote_block_cost(const device *d, const code *c) {
     return inner->block_cost(inner, c);
 }
 
+/* Of the arguments, and of the structs that they point to: pointers there are aligned. */
+static void untag_args(const code *c, uint64_t *args) {
+    for (uint32_t i = 0; i < c->nparams + c->nvariables; i++) args[i] = untag(args[i]);
+    for (uint32_t i = 0; i < c->nstructs; i++) {
+        char *at = (char *)(uintptr_t)args[c->structs[i].param];
+        for (size_t k = 0; k + sizeof(uint64_t) <= c->structs[i].bytes; k += sizeof(uint64_t)) {
+            uint64_t word;
+            memcpy(&word, at + k, sizeof word);
+            word = untag(word);
+            memcpy(at + k, &word, sizeof word);
+        }
+    }
+}
+
 static simt_status remote_launch(device *d, device_stream *s, const code *c,
                                  const code_launch *launch, code_fault *fault) {
-    uint64_t few[FEW_ARGS], *args = few;
     code_launch moved = *launch;
     code_fault found = {0};
-    uint32_t n = c->nparams + c->nvariables;
     result *r = new_result(fault, sizeof *fault);
-    if (r != NULL && n > FEW_ARGS) args = heap_alloc(n * sizeof *args);
-    if (r == NULL || args == NULL) {
+    uint64_t *args = r == NULL ? NULL : code_copy_structs(c, launch->args);
+    if (args == NULL) {
         heap_free(r);
         return status_fail(SIMT_ERR_MEMORY, "no memory for a launch");
     }
-    for (uint32_t i = 0; i < n; i++) args[i] = untag(launch->args[i]);
+    untag_args(c, args);
     moved.args = args;
     if (inner_of(d)->launch(inner_of(d), s, c, &moved, &found) != SIMT_OK) r->diag = *status_get();
     memcpy(r->data, &found, sizeof found);
     add_result(r);
-    if (args != few) heap_free(args);
+    heap_free(args);
     return SIMT_OK;
 }
 
