@@ -70,6 +70,57 @@ class Colour(enum.Enum):
 SQUARE = Shape.square
 
 
+@cuda.jit(device=True)
+def is_red(colour):
+    return colour is Colour.red
+
+
+@cuda.jit
+def of_members(out, colour, pair):
+    out[0] = 1 if colour == Colour.red else 2
+    out[1] = colour.value
+    out[2] = is_red(colour) + 10 * is_red(pair[1])
+    out[3] = pair[0] + (colour == pair[1]) * 100
+    out[4] = (colour == 3) + 10 * (colour == Shape.circle) + 100 * (colour != Colour.blue)
+
+
+def test_members_as_arguments():
+    """Of a plain Enum, alone and in tuples: compared by identity, as in Python."""
+    for _ in range(2):
+        for colour in Colour:
+            for other in Colour:
+                out, want = np.zeros(5), np.zeros(5)
+                of_members[1, 1](out, colour, (7, other))
+                want[0] = 1 if colour is Colour.red else 2
+                want[1] = colour.value
+                want[2] = (colour is Colour.red) + 10 * (other is Colour.red)
+                want[3] = 7 + 100 * (colour is other)
+                want[4] = 100 * (colour is Colour.red)
+                assert out.tolist() == want.tolist()
+    assert len(of_members.signatures) == len(Colour) ** 2
+
+
+def test_members_of_classes_that_come_and_go():
+    @cuda.jit
+    def kernel(out, member):
+        out[0] = member.value
+
+    out = np.zeros(1)
+    for number in range(30):
+        kernel[1, 1](out, enum.Enum("Local", {"only": number}).only)
+        assert out[0] == number
+
+
+def test_members_fit_no_declared_signature():
+    @cuda.jit("void(float64[:], int64)")
+    def kernel(out, member):
+        out[0] = member
+
+    kernel[1, 1](np.zeros(1), Shape.square)  # a number
+    with pytest.raises(TypeError, match="member of an Enum"):
+        kernel[1, 1](np.zeros(1), Colour.red)
+
+
 def test_members_of_enumerations():
     @cuda.jit
     def kernel(s, out, flag):

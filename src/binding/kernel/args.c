@@ -5,6 +5,7 @@
  * difference from Numba's copying in and out; where it could (memory shared with another argument that
  * is written, misaligned elements) they are copied, and copied back when the kernel writes them. */
 #include "base/heap.h"
+#include "binding/kernel/entity.h"
 #include "binding/kernel/launch.h"
 #include "devlib/bits.h"
 
@@ -334,6 +335,18 @@ static bool add_buffer(walk *w, PyObject *o) {
     return kernel_device_share(o, &d) > 0 && add_device(w, d, true);
 }
 
+/* Of an enumeration whose members are no numbers: a constant of the kernel, by its identity. */
+static bool add_member(walk *w, PyObject *o) {
+    uint64_t number = (uint64_t)(uintptr_t)o;
+    kernel_args *k = w->k;
+    if (k->nsignature + 1 + sizeof number > MAX_SIGNATURE_BYTES) return too_many(w);
+    if (!kernel_member_keep(o)) return false;
+    k->signature[k->nsignature++] = PY_SIG_MEMBER;
+    memcpy(k->signature + k->nsignature, &number, sizeof number);
+    k->nsignature += (uint32_t)sizeof number;
+    return true;
+}
+
 static bool add_other(walk *w, PyObject *o) {
     device_array *d;
     if (!enter(w)) return false;
@@ -345,10 +358,14 @@ static bool add_other(walk *w, PyObject *o) {
     int shared = kernel_device_share(o, &d);
     if (shared > 0) return add_device(w, d, true);
     if (shared < 0) return false;
+    if (kernel_is_member(o)) return add_member(w, o);
+    if (PyErr_Occurred()) return false;
     if (PyUnicode_Check(o)) return unsupported(w, o, ": kernels take no strings");
     if (PyList_Check(o)) return unsupported(w, o, ": give a NumPy array or a tuple");
-    return unsupported(w, o,
-                       ": kernels take arrays, numbers, bools, complex numbers, tuples and None");
+    return unsupported(
+        w, o,
+        ": kernels take arrays, numbers, bools, complex numbers, tuples, members of an "
+        "Enum and None");
 }
 
 static bool add(walk *w, PyObject *o) {

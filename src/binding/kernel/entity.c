@@ -173,6 +173,25 @@ bool kernel_is_member(PyObject *o) {
     return members != NULL;
 }
 
+/* Those that kernels got, by address: kept for ever, so that the address means them for ever. */
+static PyObject *members_given;
+
+bool kernel_member_keep(PyObject *o) {
+    if (!members_given && !(members_given = PyDict_New())) return false;
+    PyObject *key = PyLong_FromVoidPtr(o);
+    bool done = key && PyDict_SetItem(members_given, key, o) == 0;
+    Py_XDECREF(key);
+    return done;
+}
+
+PyObject *kernel_member_at(uint64_t number) {
+    PyObject *key = PyLong_FromUnsignedLongLong(number), *found = NULL;
+    if (key && members_given) found = PyDict_GetItemWithError(members_given, key);
+    Py_XDECREF(key);
+    if (!found && !PyErr_Occurred()) PyErr_SetString(PyExc_ValueError, "no such member");
+    return Py_XNewRef(found);
+}
+
 /* Python's own numbers, strings, None, and subclasses (IntEnum); NumPy's scalars came before. */
 static int as_constant(PyObject *o, kernel_host *owner, py_entity *out) {
     if (!kernel_to_constant(o, &owner->mem, &out->value)) return -1;

@@ -17,6 +17,9 @@ PyObject *kernel_python_function(PyObject *o);
 PyObject *kernel_attribute(PyObject *o, const char *name);
 /* A member of an enumeration: its class has them all. */
 bool kernel_is_member(PyObject *o);
+/* Kernels may get it as an argument: it lives for ever, and its address finds it. */
+bool kernel_member_keep(PyObject *o);
+PyObject *kernel_member_at(uint64_t number); /* new reference; NULL: none, an exception is set */
 /* The object lives as long as the owner. */
 bool kernel_host_keep(kernel_host *owner, PyObject *o);
 

@@ -230,6 +230,13 @@ static simt_status host_overload(void *context, const py_entity *of, const uint8
     return ok ? SIMT_OK : status_of_exception();
 }
 
+static simt_status host_member(void *context, uint64_t number, const char *name, py_entity *out) {
+    PyObject *member = kernel_member_at(number);
+    bool done = member && kernel_to_entity(member, name, 0, context, out);
+    Py_XDECREF(member);
+    return done ? SIMT_OK : status_of_exception();
+}
+
 /* Functions of kernels that are written in Python: simt.numba.cuda._library. */
 static simt_status host_library(void *context, const char *name, py_entity *out) {
     memset(out, 0, sizeof *out);
@@ -252,7 +259,8 @@ void kernel_host_init(kernel_host *h) {
                                .attribute = host_attribute,
                                .function = host_function,
                                .overload = host_overload,
-                               .library = host_library}};
+                               .library = host_library,
+                               .member = host_member}};
     arena_init(&h->mem);
 }
 

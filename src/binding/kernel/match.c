@@ -185,7 +185,7 @@ static bool match_one(matching *m) {
     if (a >= PY_SCALAR_COUNT) {
         m->own++;
         m->declared++;
-        if (a != b) return false;
+        if (a != b || a == PY_SIG_MEMBER) return false; /* no declared signature has one */
         if (a != PY_SIG_TUPLE && a != PY_SIG_NAMED) return true;
         if (m->declared == m->declared_end || *m->own != *m->declared) return false;
         int n = *m->own;

@@ -51,13 +51,14 @@ static inline bool py_scalar_is_complex(py_scalar s) { return s >= PY_S_C64 && s
  *   tuple           'T' count, then the elements
  *   named tuple     'M' count, the class's name and those of the items (each ends with 0), the elements
  *   None            'N'
+ *   member of an Enum that is no number: 'E' and 8 bytes by which the host knows it. It is a constant.
  * A parameter whose argument is left out and has a default is written 'D'; its value is a constant.
  *
  * ---- parameters of the IR function, in order, one 64-bit slot each ----
  *   scalar          its bits, zero-extended (bool 0 or 1); complex: real, imaginary (bits of the part)
  *   array           address of the first element, ndim sizes, ndim strides in bytes
  *   pointer         the same of all elements that it can reach, then which of them it points to
- *   tuple           its elements' slots;  None and 'D': nothing
+ *   tuple           its elements' slots;  None, members and 'D': nothing
  *   then those of no argument that the kernel's parameters say (kernel/kernel.h)
  */
 enum {
@@ -66,6 +67,7 @@ enum {
     PY_SIG_NAMED = 'M',
     PY_SIG_RECORD = 'R',
     PY_SIG_NONE = 'N',
+    PY_SIG_MEMBER = 'E',
     PY_SIG_DEFAULT = 'D'
 };
 enum { PY_ARRAY_READONLY = 1 };
@@ -177,6 +179,8 @@ typedef struct py_host {
     /* What stands for a function that is written in Python for kernels: "numpy.sum", "array.sum" (a
      * method: the array comes first). A FUNCTION, or kind OBJECT where there is none. */
     simt_status (*library)(void *context, const char *name, py_entity *out);
+    /* What a signature's member of an enumeration means, the argument of parameter `name`. */
+    simt_status (*member)(void *context, uint64_t number, const char *name, py_entity *out);
 } py_host;
 
 /* ---- the result ---- */

@@ -119,6 +119,17 @@ static bool read_named(py_ctx *c, reader *r, const char *name, py_val *out) {
     return true;
 }
 
+static bool read_member(py_ctx *c, reader *r, const char *name, py_val *out) {
+    py_entity *e = PY_NEW(c, py_entity, 1);
+    uint64_t number;
+    if ((size_t)(r->end - r->at) < sizeof number) return py_fail(c, NULL, "bad signature");
+    memcpy(&number, r->at, sizeof number);
+    r->at += sizeof number;
+    if (c->host->member(c->host->context, number, name, e) != SIMT_OK)
+        return py_fail(c, NULL, "%s", status_get()->text);
+    return py_entity_value(c, NULL, e, out);
+}
+
 static bool read_value(py_ctx *c, reader *r, const char *name, py_val *out) {
     if (r->at >= r->end) return py_fail(c, NULL, "bad signature");
     uint8_t code = *r->at++;
@@ -128,6 +139,7 @@ static bool read_value(py_ctx *c, reader *r, const char *name, py_val *out) {
         return true;
     }
     if (code == PY_SIG_NAMED) return read_named(c, r, name, out);
+    if (code == PY_SIG_MEMBER) return read_member(c, r, name, out);
     if (code == PY_SIG_TUPLE) {
         uint32_t n = r->at < r->end ? *r->at++ : 0;
         py_val *items = PY_NEW(c, py_val, n + 1);

@@ -223,6 +223,17 @@ class NoneType(Type):
         return b"N"
 
 
+class _Member(Type):
+    """A member of an Enum that is no number, as an argument: a constant of the kernel."""
+
+    def __init__(self, number):
+        super().__init__(f"member of an Enum at {int.from_bytes(number, 'little'):#x}")
+        self._number = number
+
+    def _bytes(self):
+        return b"E" + self._number
+
+
 class Omitted(Type):
     """An argument left out that has a default value."""
 
@@ -361,6 +372,8 @@ def _read(s, at):
         return none, at + 1
     if mark == b"D":
         return Omitted("omitted"), at + 1
+    if mark == b"E":
+        return _Member(s[at + 1 : at + 9]), at + 9
     return SCALARS[s[at] - 1], at + 1
 
 
