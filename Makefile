@@ -4,6 +4,7 @@
 #   make check         format, lint, layers, size, the wheel, and the tests once more under ASan + UBSan
 #   make reliability   interrupts, forks, memory that ends, threads: all of tools/reliability
 #   make fuzz SECONDS=n SEED=s   programs made at random, under ASan + UBSan
+#   make check-keras   all of Keras's own tests on simt (docs/keras.md)
 #   make check-threads threads under ThreadSanitizer (part of make check)
 #   make bench         speed against other libraries, in turns
 #   make build         the development build, linked into python/simt (use with PYTHONPATH=python)
@@ -39,7 +40,7 @@ THREAD_SECONDS ?= 20
 
 .PHONY: run test check check-remote bench build format coverage install clean reliability \
         fuzz build-sanitized check-format check-lint check-static check-layers check-size check-wheel \
-        check-docs check-sanitize check-fuzz check-threads
+        check-docs check-keras check-sanitize check-fuzz check-threads
 
 run: install
 	.venv/bin/simt run examples/mnist_pytorch.py
@@ -108,6 +109,15 @@ check-wheel: .venv/.ready
 # docs/add-an-op.md, followed in a copy that is built.
 check-docs: build
 	PYTHONPATH="$(CURDIR)/python" $(PY) $(PYTEST) -m exhaustive tests/python/test_add_an_op.py
+
+# ARGS='layers/core ops/nn_test.py' for some of them, ARGS='--backend jax' on stock Keras
+check-keras: build .venv-keras/.ready
+	.venv-keras/bin/python tools/keras_suite.py $(ARGS)
+
+.venv-keras/.ready: .venv/.ready tools/requirements-keras.txt
+	@[ -d .venv-keras ] || $(PY) -m venv .venv-keras
+	@.venv-keras/bin/python -m pip install -q -r tools/requirements-keras.txt
+	@touch $@
 
 build-sanitized: .venv/.ready
 	@[ -f build-asan/build.ninja ] || .venv/bin/meson setup build-asan \

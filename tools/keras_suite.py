@@ -4,6 +4,7 @@
     python tools/keras_suite.py                     # all of them (long), against the list
     python tools/keras_suite.py --quick             # the operations and layers most used
     python tools/keras_suite.py layers/core ops/nn_test.py [-k EXPRESSION]
+    python tools/keras_suite.py --backend jax       # stock Keras, to compare with; no list
 
 Each file runs in a process of its own, with limits of time and memory. What fails is compared with
 tools/keras_expected.txt: a reason in a comment, then the tests it holds for (shell patterns). A
@@ -106,10 +107,14 @@ def _conftest():
     module = types.ModuleType("conftest")
 
     def skip_if_backend(given, reason=""):
-        return pytest.mark.skipif(given == "simt", reason=reason)
+        return pytest.mark.skipif(given == _backend(), reason=reason)
 
     module.skip_if_backend = skip_if_backend
     return module
+
+
+def _backend():
+    return os.environ.get("KERAS_BACKEND", "simt")
 
 
 def _asked_by_a_test():
@@ -130,18 +135,36 @@ def pytest_runtest_protocol(item):
     _state["running"] = True
 
 
+def _by_name(hook):
+    """Test files that choose by the backend's name get simt's choice: its trainer, its device, its
+    dtypes (all but the complex ones, as Keras's tests have it for OpenVINO)."""
+    trainer = hook._branch(
+        "backend.backend", "from simt.keras_backend.trainer import SimtTrainer as Trainer"
+    )
+    devices = '            "jax": "cpu:0",\n', '            "jax": "cpu:0", "simt": "cpu:0",\n'
+    dtypes = [
+        (place, place.replace('== "openvino"', 'in ("openvino", "simt")'))
+        for place in (
+            '    elif backend.backend() == "openvino":\n        ALL_DTYPES',
+            'if backend.backend() == "openvino" and dtype in (\n            "complex64",',
+        )
+    ]
+    return {
+        "keras.src.trainers.trainer_test": (*trainer, devices),
+        "keras.src.backend.common.variables_test": dtypes,
+    }
+
+
 def pytest_configure(config):
     _AbsentFinder.names = tuple(n for n in OTHERS if PathFinder.find_spec(n) is None)
     sys.meta_path.insert(0, _AbsentFinder)
     sys.modules["conftest"] = _conftest()
-    import simt.keras
+    if _backend() == "simt":
+        import simt.keras
 
-    sys.meta_path.remove(simt.keras._Finder)  # before pytest's own finder, which takes test files
-    sys.meta_path.insert(0, simt.keras._Finder)
-    # The one test file that chooses by the backend's name itself.
-    simt.keras.PATCHES["keras.src.trainers.trainer_test"] = simt.keras._branch(
-        "backend.backend", "from simt.keras_backend.trainer import SimtTrainer as Trainer"
-    )
+        sys.meta_path.remove(simt.keras._Finder)  # before pytest's finder, which takes test files
+        sys.meta_path.insert(0, simt.keras._Finder)
+        simt.keras.PATCHES |= _by_name(simt.keras)
     config.addinivalue_line("markers", "requires_trainable_backend: of Keras")
     config.addinivalue_line("markers", "multi_device: of Keras")
 
@@ -260,12 +283,12 @@ def _run_tests(arguments, folder, outcomes, gigabytes):
     pytest.main(arguments)
 
 
-def prepare(home):
+def prepare(home, backend):
     """Imports what every file needs, once: the processes of the files are copies of this one."""
-    os.environ.pop("KERAS_BACKEND", None)
-    os.environ |= {"KERAS_HOME": home, "JAX_PLATFORMS": "cpu"}
+    os.environ |= {"KERAS_HOME": home, "JAX_PLATFORMS": "cpu", "KERAS_BACKEND": backend}
     sys.path.append(os.path.join(os.path.dirname(HERE), "python"))
-    import simt.keras  # noqa: F401, isort: skip (before Keras)
+    if backend == "simt":
+        import simt.keras  # noqa: F401, isort: skip (before Keras)
     import keras  # noqa: F401
     import pytest  # noqa: F401
 
@@ -318,6 +341,7 @@ def main():
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--seconds", type=int, default=600, help="for one file")
     parser.add_argument("--memory", type=int, default=16, help="address space in GB")
+    parser.add_argument("--backend", default="simt", help="another one of Keras's, for comparison")
     parser.add_argument("-k", dest="expression")
     parser.add_argument("--json", help="writes the outcomes there")
     options = parser.parse_args()
@@ -325,7 +349,7 @@ def main():
     files = test_files(source, options.files or (QUICK if options.quick else ()))
     outcomes = {}
     home = tempfile.TemporaryDirectory()
-    prepare(home.name)
+    prepare(home.name, options.backend)
     for path in files:
         start = time.monotonic()
         made = run_file(source, path, options.seconds, options.memory, options.expression)
@@ -337,8 +361,10 @@ def main():
     if options.json:
         with open(options.json, "w", encoding="utf-8") as file:
             json.dump(outcomes, file, indent=1)
-    new, stale = judge(outcomes, [] if options.expression else files, read_expected())
     print("\n".join(table(outcomes)))
+    if options.backend != "simt":
+        return
+    new, stale = judge(outcomes, [] if options.expression else files, read_expected())
     for name in new:
         print(f"FAILED {name}: {outcomes[name][1]}")
     for pattern in stale:
