@@ -97,8 +97,12 @@ simt_status
 array_evaluate(array *a); /* runs the open program if a waits in it; raises a's failure */
 simt_status array_evaluate_all(void);
 /* As array_evaluate_all, at the end of an operation that is done: an interrupt is raised by the interpreter
- * afterwards. */
+ * afterwards; what there is no memory to plan waits for the next look. */
 simt_status array_settle(void);
+/* Between the two this thread's operations (at most so many, of 3 inputs) find room to be recorded, and a long
+ * program does not run. Those on memory that foreign code sees run at once all the same. */
+simt_status array_step_begin(uint32_t nodes);
+void array_step_end(void);
 simt_status
 array_expose(array *a); /* evaluates and marks the storage exposed; then array_data is stable */
 /* All bytes (DT_U8) of the exposed storage, not a foreign one, that the address lies in; *out NULL: none. */

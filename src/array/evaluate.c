@@ -560,7 +560,8 @@ static simt_status evaluate_all(bool defer) {
     if (!array_ctx.ready) return SIMT_OK;
     SIMT_TRY(defer ? array_lock() : array_lock_to_look());
     simt_status status = evaluate_locked();
-    if (defer && queue_defer_locked(status)) status = SIMT_OK;
+    if (defer && (queue_defer_locked(status) || (status == SIMT_ERR_MEMORY && unplanned)))
+        status = SIMT_OK;
     if (status == SIMT_OK) status = evaluate_outcome_locked(NULL, status);
     lost_write = false;
     array_unlock();

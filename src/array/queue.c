@@ -90,9 +90,9 @@ static uint32_t slot_of(storage *s) {
     return (uint32_t)s->slot;
 }
 
-static simt_status reserve(void) {
+static simt_status reserve(uint32_t nodes) {
     array_context *c = &array_ctx;
-    while (c->nslots + GRAPH_MAX_INPUTS + 1 > c->slots_capacity)
+    while (c->nslots + nodes * 4 + GRAPH_MAX_INPUTS + 1 > c->slots_capacity)
         SIMT_TRY(grow((void **)&c->slots, &c->slots_capacity, sizeof *c->slots));
     while (c->npositions + 1 > c->positions_capacity)
         SIMT_TRY(grow((void **)&c->positions, &c->positions_capacity, sizeof *c->positions));
@@ -114,8 +114,10 @@ bool queue_defer_locked(simt_status status) {
     return true;
 }
 
+static _Thread_local bool held; /* between array_step_begin and array_step_end */
+
 static simt_status run_long(array *target) {
-    if (array_ctx.deferred) return SIMT_OK;
+    if (array_ctx.deferred || held) return SIMT_OK;
     simt_status status = evaluate_locked();
     if (queue_defer_locked(status)) return SIMT_OK;
     return evaluate_outcome_locked(target->store, status);
@@ -197,7 +199,7 @@ static simt_status take_target(queue_request *q, operand_facts *facts, array **o
 
 static simt_status add_locked(queue_request *q, array **result) {
     graph_node *n = &q->node;
-    SIMT_TRY(reserve());
+    SIMT_TRY(reserve(0));
     operand_facts facts = {0};
     SIMT_TRY(look_at_inputs(q, &facts));
     if (q->out && (facts.meta || array_is_meta(q->out))) return write_meta(q, result);
@@ -259,6 +261,17 @@ simt_status queue_add(queue_request *q, array **result) {
     *result = made;
     return SIMT_OK;
 }
+
+simt_status array_step_begin(uint32_t nodes) {
+    SIMT_TRY(array_lock());
+    simt_status status = reserve(nodes);
+    if (status == SIMT_OK) status = graph_program_reserve(&array_ctx.program, nodes);
+    array_unlock();
+    held = status == SIMT_OK;
+    return status;
+}
+
+void array_step_end(void) { held = false; }
 
 void queue_clear_locked(void) {
     array_context *c = &array_ctx;

@@ -48,7 +48,46 @@ void heap_deny(uint64_t first, uint64_t last) { (void)first, (void)last; }
 
 #endif
 
-void *heap_alloc(size_t bytes) { return heap_denies() ? NULL : counted(malloc(bytes)); }
+/* ---- what is kept for work that must not stop halfway ---- */
+
+typedef struct piece {
+    struct piece *next;
+} piece;
+static _Thread_local piece *reserve;
+
+bool heap_reserve_begin(size_t pieces) {
+    for (size_t i = 0; i < pieces; i++) {
+        piece *p = heap_denies() ? NULL : counted(malloc(HEAP_PIECE));
+        if (p == NULL) {
+            heap_reserve_end();
+            return false;
+        }
+        p->next = reserve;
+        reserve = p;
+    }
+    return true;
+}
+
+void heap_reserve_end(void) {
+    for (piece *p; (p = reserve) != NULL;) {
+        reserve = p->next;
+        heap_free(p);
+    }
+}
+
+/* NULL: nothing is reserved, or too little. */
+static void *reserved(size_t bytes) {
+    piece *p = bytes <= HEAP_PIECE ? reserve : NULL;
+    if (p != NULL) reserve = p->next;
+    return p;
+}
+
+/* ---- the calls ---- */
+
+void *heap_alloc(size_t bytes) {
+    void *memory = heap_denies() ? NULL : counted(malloc(bytes));
+    return memory != NULL ? memory : reserved(bytes);
+}
 
 /* glibc's calloc does not take what free has put into the thread's own cache; small pieces do. */
 static void *zeroed(size_t count, size_t size) {
@@ -60,7 +99,10 @@ static void *zeroed(size_t count, size_t size) {
 }
 
 void *heap_zeroed(size_t count, size_t size) {
-    return heap_denies() ? NULL : counted(zeroed(count, size));
+    void *memory = heap_denies() ? NULL : counted(zeroed(count, size));
+    if (memory != NULL || reserve == NULL || (size && count > HEAP_PIECE / size)) return memory;
+    memory = reserved(count * size);
+    return memory == NULL ? NULL : memset(memory, 0, count * size);
 }
 
 void *heap_resize(void *memory, size_t bytes) {

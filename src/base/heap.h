@@ -26,8 +26,13 @@ void *heap_zeroed(size_t count, size_t size);
 void *heap_resize(void *memory, size_t bytes); /* NULL: memory is as it was */
 void *heap_aligned(size_t alignment, size_t bytes);
 char *heap_text(const char *text); /* a copy */
-void heap_free(void *memory);      /* of one of these, or NULL */
-void *heap_pages(size_t bytes);    /* the system's own pages, zeroed */
+/* For work that must not stop halfway: keeps so many pieces for this thread, which heap_alloc and heap_zeroed
+ * take where the system has none. False: there is no memory for them. end gives back what is left. */
+enum { HEAP_PIECE = 512 };
+bool heap_reserve_begin(size_t pieces);
+void heap_reserve_end(void);
+void heap_free(void *memory);   /* of one of these, or NULL */
+void *heap_pages(size_t bytes); /* the system's own pages, zeroed */
 /* The ends of pages may go before the rest does: `last` says that this is the rest. */
 void heap_free_pages(void *pages, size_t bytes, bool last);
 

@@ -1,8 +1,9 @@
 /* Optimiser steps: elementwise rows in place over all parameters of a group, evaluated at once.
  *
  * Learning rates, step counts and the factors made of them are scalars of the nodes, never part of
- * the plan's key: a training step is planned once. Whole steps succeed or leave an error before the
- * first write (the checks come first; the writes are deferred). */
+ * the plan's key: a training step is planned once. A step happens as a whole or not at all: checks and room for
+ * all that is recorded come before the first write, which is deferred, as the others are. (Memory that foreign
+ * code sees is written at once, one parameter after the other.) */
 #include <math.h>
 
 #include "array/meta.h"
@@ -69,6 +70,28 @@ static simt_status adam_one(tensor *p, tensor *grad, tensor *average, tensor *sq
     return work_end(&w);
 }
 
+/* Room for what a step of n parameters records: operations and new tensors of each. */
+static simt_status begin_step(int n, uint32_t operations, uint32_t tensors) {
+    enum { PIECES = 3 }; /* tensor, array, storage */
+    if (!heap_reserve_begin((size_t)n * tensors * PIECES))
+        return status_fail(SIMT_ERR_MEMORY, "out of memory in an optimiser's step");
+    simt_status s = array_step_begin((uint32_t)n * operations);
+    if (s != SIMT_OK) heap_reserve_end();
+    return s;
+}
+
+static simt_status end_step(simt_status s) {
+    array_step_end();
+    heap_reserve_end();
+    return s == SIMT_OK ? array_settle() : s;
+}
+
+static simt_status check_all(tensor *const *list, int n) {
+    for (int i = 0; list && i < n; i++)
+        if (list[i]) SIMT_TRY(grad_check_inplace(list[i]));
+    return SIMT_OK;
+}
+
 /* All parameters in one pass, where nothing special is asked for. */
 static simt_status adam_all(tensor **params, tensor **grads, tensor **average, tensor **square,
                             const double *steps, int n, const optim_adam *o, bool *done) {
@@ -104,14 +127,41 @@ static simt_status adam_all(tensor **params, tensor **grads, tensor **average, t
     return status;
 }
 
+static simt_status adam_each(tensor **params, tensor **grads, tensor **average, tensor **square,
+                             tensor **max_square, const double *steps, int n, const optim_adam *o) {
+    uint32_t tensors = o->maximize + (o->weight_decay != 0 && !o->decoupled);
+    SIMT_TRY(check_all(params, n));
+    SIMT_TRY(check_all(average, n));
+    SIMT_TRY(check_all(square, n));
+    SIMT_TRY(check_all(max_square, n));
+    SIMT_TRY(begin_step(n, tensors + 5, tensors));
+    simt_status s = SIMT_OK;
+    for (int i = 0; i < n && s == SIMT_OK; i++)
+        s = adam_one(params[i], grads[i], average[i], square[i], max_square ? max_square[i] : NULL,
+                     steps[i], o);
+    return end_step(s);
+}
+
 simt_status grad_optim_sgd(tensor **params, tensor **grads, tensor **buffers, int n,
                            const optim_sgd *o) {
     bool was = grad_enabled;
+    uint32_t tensors = o->maximize + (o->weight_decay != 0) + (o->momentum != 0 && o->nesterov);
+    for (int i = 0; i < n && o->momentum != 0; i++)
+        if (!buffers[i]) {
+            tensors++;
+            break;
+        }
     grad_enabled = false;
-    simt_status s = SIMT_OK;
-    for (int i = 0; i < n && s == SIMT_OK; i++) s = sgd_one(params[i], grads[i], &buffers[i], o);
+    simt_status s = check_all(params, n);
+    if (s == SIMT_OK && o->momentum != 0) s = check_all(buffers, n);
+    if (s == SIMT_OK) s = begin_step(n, tensors + 2, tensors);
+    if (s == SIMT_OK) {
+        for (int i = 0; i < n && s == SIMT_OK; i++)
+            s = sgd_one(params[i], grads[i], &buffers[i], o);
+        s = end_step(s);
+    }
     grad_enabled = was;
-    return s == SIMT_OK ? array_settle() : s;
+    return s;
 }
 
 simt_status grad_optim_adam(tensor **params, tensor **grads, tensor **average, tensor **square,
@@ -120,9 +170,8 @@ simt_status grad_optim_adam(tensor **params, tensor **grads, tensor **average, t
     grad_enabled = false;
     simt_status s = SIMT_OK;
     if (!max_square) s = adam_all(params, grads, average, square, steps, n, o, &done);
-    for (int i = 0; i < n && s == SIMT_OK && !done; i++)
-        s = adam_one(params[i], grads[i], average[i], square[i], max_square ? max_square[i] : NULL,
-                     steps[i], o);
+    if (s == SIMT_OK && !done)
+        s = adam_each(params, grads, average, square, max_square, steps, n, o);
     grad_enabled = was;
-    return s == SIMT_OK && !done ? array_settle() : s;
+    return s;
 }

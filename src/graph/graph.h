@@ -140,6 +140,8 @@ void graph_program_deinit(graph_program *p);
 void graph_program_clear(graph_program *p); /* keeps the memory */
 /* Appends; views' buffer numbers are the caller's. Failure: SIMT_ERR_MEMORY, nothing added. */
 simt_status graph_program_add(graph_program *p, const graph_node *node, const uint64_t *scalars);
+/* The next `nodes` of at most 3 inputs are added without fail. */
+simt_status graph_program_reserve(graph_program *p, uint32_t nodes);
 /* Appends the facts of buffers 0..n-1; the program is then a key. */
 simt_status graph_program_close(graph_program *p, const graph_buffer *buffers, uint32_t n);
 /* Closed or not, it is open: nodes can be added. */

@@ -63,14 +63,24 @@ static uint64_t *encode_view(graph_program *p, uint64_t *w, const graph_view *v)
     return w;
 }
 
+/* Room for nodes with so many operands, outputs counted. */
+static bool make_room(graph_program *p, uint32_t nodes, uint32_t operands) {
+    uint32_t most = nodes * (1 + GRAPH_MAX_PARAMS + operands * (1 + 2 * GRAPH_MAX_NDIM));
+    uint32_t views = p->noffsets + nodes * (GRAPH_MAX_INPUTS + 1);
+    return reserve((void **)&p->words, &p->words_capacity, 8, p->nwords + most) &&
+           reserve((void **)&p->offsets, &p->offsets_capacity, 8, views) &&
+           reserve((void **)&p->view_buffers, &p->view_buffers_capacity, 4, views) &&
+           reserve((void **)&p->scalars, &p->scalars_capacity, 8,
+                   p->nscalars + nodes * GRAPH_MAX_SCALARS);
+}
+
+simt_status graph_program_reserve(graph_program *p, uint32_t nodes) {
+    if (make_room(p, nodes, 4)) return SIMT_OK;
+    return status_fail(SIMT_ERR_MEMORY, "out of memory while recording operations");
+}
+
 simt_status graph_program_add(graph_program *p, const graph_node *node, const uint64_t *scalars) {
-    uint32_t most = 1 + GRAPH_MAX_PARAMS + (uint32_t)(node->nin + 1) * (1 + 2 * GRAPH_MAX_NDIM);
-    if (!reserve((void **)&p->words, &p->words_capacity, 8, p->nwords + most) ||
-        !reserve((void **)&p->offsets, &p->offsets_capacity, 8,
-                 p->noffsets + GRAPH_MAX_INPUTS + 1) ||
-        !reserve((void **)&p->view_buffers, &p->view_buffers_capacity, 4,
-                 p->noffsets + GRAPH_MAX_INPUTS + 1) ||
-        !reserve((void **)&p->scalars, &p->scalars_capacity, 8, p->nscalars + GRAPH_MAX_SCALARS))
+    if (!make_room(p, 1, (uint32_t)node->nin + 1))
         return status_fail(SIMT_ERR_MEMORY, "out of memory while recording '%s'",
                            array_op_table[node->op].name);
     uint64_t *first = p->words + p->nwords, *w = first;

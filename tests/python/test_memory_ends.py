@@ -209,3 +209,53 @@ def test_every_allocation_of_an_operation(name):
             _core.heap_forget()
             assert without_memory(call, first, last) in (MemoryError, expected)
             assert call() == expected
+
+
+STEPS = {
+    "sgd": lambda p: torch.optim.SGD(p, 0.1),
+    "decay": lambda p: torch.optim.SGD(p, 0.1, weight_decay=0.01, maximize=True),
+    "momentum": lambda p: torch.optim.SGD(p, 0.1, momentum=0.9),
+    "nesterov": lambda p: torch.optim.SGD(p, 0.1, momentum=0.9, nesterov=True, weight_decay=0.1),
+    "adam": lambda p: torch.optim.Adam(p, 0.1),
+    "adam decay": lambda p: torch.optim.Adam(p, 0.1, weight_decay=0.1),
+    "amsgrad": lambda p: torch.optim.Adam(p, 0.1, amsgrad=True, maximize=True),
+    "adamw": lambda p: torch.optim.AdamW(p, 0.1),
+}
+
+
+@pytest.mark.parametrize("name", STEPS)
+@pytest.mark.parametrize("before", [0, 1])
+def test_a_step_of_several_parameters_is_whole(name, before):
+    """It has happened, without an error, or MemoryError and neither parameter nor state changed."""
+
+    def prepare(steps):
+        params = [torch.full((k + 2,), 1.0).requires_grad_() for k in range(5)]
+        optimiser = STEPS[name](params)
+        for _ in range(steps):
+            for p in params:
+                p.grad = p.detach() * 2
+            optimiser.step()
+        for p in params:
+            p.grad = p.detach() * 2
+            assert p.grad.sum().item() != 0
+        return params, optimiser
+
+    def values(params):
+        return [p.tolist() for p in params]
+
+    undone, done, twice = (values(prepare(before + k)[0]) for k in range(3))
+    raised = 0
+    for first, last in moments(dense=60):
+        _core.heap_forget()
+        params, optimiser = prepare(before)
+        failed = without_memory(optimiser.step, first, last) is MemoryError
+        raised += failed
+        assert values(params) == (undone if failed else done)
+        if not failed:
+            for p in params:
+                p.grad = p.detach() * 2
+        optimiser.step()
+        assert values(params) == (done if failed else twice)
+        if last == ON and not failed:
+            break
+    assert raised > 2
