@@ -9,15 +9,13 @@
 /* Of the open capture: why it has failed, which later errors must not hide. */
 static simt_diag failure;
 
-#define NO_VALUE "a value of a captured step cannot be looked at outside of it"
-
 bool capture_is_open(void) {
     return array_ctx.capturing && pthread_equal(array_ctx.capturer, pthread_self());
 }
 
 /* What the step computed and somebody still holds has no value, and never will. */
 static void fail_values(void) {
-    const simt_diag diag = {.code = SIMT_ERR_RUNTIME, .text = NO_VALUE};
+    const simt_diag diag = {.code = SIMT_ERR_RUNTIME, .text = CAPTURE_NO_VALUE};
     for (uint32_t i = 0; i < array_ctx.nslots; i++) {
         storage *s = array_ctx.slots[i].store;
         if (!s->data && s->bytes && s->refs > s->program_refs) storage_fail_locked(s, &diag);
@@ -55,6 +53,12 @@ void capture_intrude_locked(void) {
     array_ctx.intruded = true;
 }
 
+/* What fails in it is told by the next look at it, not here. */
+static simt_status run_pending(void) {
+    simt_status status = evaluate_locked();
+    return status == SIMT_ERR_INTERRUPT || array_ctx.program.nnodes ? status : SIMT_OK;
+}
+
 simt_status capture_begin(void) {
     SIMT_TRY(array_context_init());
     SIMT_TRY(array_lock());
@@ -63,8 +67,7 @@ simt_status capture_begin(void) {
         status = status_fail(SIMT_ERR_RUNTIME, "SIMT_EAGER=1 computes each operation at once");
     else if (array_ctx.capturing)
         status = status_fail(SIMT_ERR_RUNTIME, "a step is being captured already");
-    if (status == SIMT_OK) status = evaluate_locked();
-    if (status == SIMT_OK) status = evaluate_outcome_locked(NULL, status);
+    if (status == SIMT_OK) status = run_pending();
     if (status == SIMT_OK) {
         memset(&failure, 0, sizeof failure);
         array_ctx.capturing = true;
@@ -304,9 +307,9 @@ bool capture_writes(const array_capture *c, uint32_t variable) { return c->write
 
 void capture_free(array_capture *c) {
     if (!c) return;
-    capture_release(c);
     plan_free(c->plan);
     bool locked = array_lock() == SIMT_OK;
+    capture_release(c);
     for (uint32_t i = 0; c->stores && i < c->nslots; i++)
         if (c->stores[i] && locked) storage_unref_locked(c->stores[i]);
     if (locked) array_unlock();

@@ -49,7 +49,7 @@ simt_status capture_replay(array_capture *c, array *const *inputs, array *const 
 bool capture_writes(const array_capture *c, uint32_t variable);
 
 /* Several steps: step i reads, as each of its inputs, the rows index[i * batch] .. of that data (the first
- * axis; dense, host memory that has its values). Runs up to `most` steps; stops early, but not before the
+ * axis; dense, with its values in memory). Runs up to `most` steps; stops early, but not before the
  * first, when `seconds` have gone by or at an interrupt. *done: how many ran, also on failure. outputs: of
  * the last one; none when *done is 0. */
 typedef struct capture_rows {

@@ -279,6 +279,13 @@ typedef struct replay {
     int64_t done;
 } replay;
 
+static simt_status copy_row(char *to, const char *from, size_t bytes) {
+    device *dev = array_ctx.dev;
+    if (!dev->is_host) return device_copy(dev, DEVICE_WITHIN, to, from, bytes);
+    memcpy(to, from, bytes);
+    return SIMT_OK;
+}
+
 static simt_status gather(const array_capture *c, const capture_rows *r, int64_t step) {
     const int64_t *index = r->index + step * r->batch;
     for (uint32_t i = 0; i < c->ninputs; i++) {
@@ -287,7 +294,7 @@ static simt_status gather(const array_capture *c, const capture_rows *r, int64_t
         const char *from = array_data(data);
         char *to = array_data(c->rows[i]);
         for (int64_t k = 0; k < r->batch; k++, to += bytes)
-            memcpy(to, from + (size_t)index[k] * bytes, bytes);
+            SIMT_TRY(copy_row(to, from + (size_t)index[k] * bytes, bytes));
     }
     return SIMT_OK;
 }
@@ -371,20 +378,33 @@ simt_status capture_replay(array_capture *c, array *const *inputs, array *const 
 }
 
 static simt_status check_rows(const array_capture *c, const capture_rows *r, int64_t *rows) {
-    if (!array_is_on_host())
-        return status_fail(SIMT_ERR_UNSUPPORTED, "rows are gathered in the host's memory only");
     *rows = INT64_MAX;
     for (uint32_t i = 0; i < c->ninputs; i++) {
         const capture_type *t = &c->types[i];
         const array *a = r->data[i];
         bool fits =
             a->dt == t->dt && a->ndim == t->ndim && t->ndim > 0 && array_is_contiguous(a) &&
-            t->shape[0] == r->batch && a->store->data &&
+            t->shape[0] == r->batch && a->store->data && a->store->device == array_ctx.dev &&
             memcmp(a->shape + 1, t->shape + 1, sizeof *t->shape * (size_t)(t->ndim - 1)) == 0;
         if (!fits)
             return status_fail(SIMT_ERR_VALUE,
                                "data %u of a captured step do not have its rows densely", i);
         if (a->shape[0] < *rows) *rows = a->shape[0];
+    }
+    return SIMT_OK;
+}
+
+/* Room for a batch. (Another thread may make it while this one waits for the lock.) */
+static simt_status make_rows(array_capture *c) {
+    for (uint32_t i = 0; i < c->ninputs; i++) {
+        const capture_type *t = &c->types[i];
+        array *made;
+        if (c->rows[i]) continue;
+        SIMT_TRY(array_new(t->dt, t->shape, t->ndim, true, &made));
+        if (c->rows[i])
+            array_unref(made);
+        else
+            c->rows[i] = made;
     }
     return SIMT_OK;
 }
@@ -401,10 +421,7 @@ simt_status capture_replay_rows(array_capture *c, const capture_rows *rows, arra
         if (rows->index[i] < 0 || rows->index[i] >= limit)
             return status_fail(SIMT_ERR_INDEX, "row %lld of data with %lld rows",
                                (long long)rows->index[i], (long long)limit);
-    for (uint32_t i = 0; i < c->ninputs; i++) {
-        const capture_type *t = &c->types[i];
-        if (!c->rows[i]) SIMT_TRY(array_new(t->dt, t->shape, t->ndim, true, &c->rows[i]));
-    }
+    SIMT_TRY(make_rows(c));
     replay r = {.rows = rows};
     simt_status status = replay_on(c, c->rows, variables, outputs, &r);
     *done = r.done;

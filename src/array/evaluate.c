@@ -552,6 +552,8 @@ simt_status array_evaluate(array *a) {
         status = evaluate_locked();
     }
     status = evaluate_outcome_locked(s, status);
+    if (status == SIMT_OK && storage_is_placeholder(s))
+        status = status_fail(SIMT_ERR_RUNTIME, CAPTURE_NO_VALUE);
     array_unlock();
     return status;
 }
@@ -580,6 +582,8 @@ simt_status array_expose(array *a) {
     else if (s->slot >= 0)
         status = evaluate_locked(); /* readers too */
     status = evaluate_outcome_locked(s, status);
+    if (status == SIMT_OK && storage_is_placeholder(s))
+        status = status_fail(SIMT_ERR_RUNTIME, CAPTURE_NO_VALUE);
     if (status == SIMT_OK && !s->data)
         status = array_ctx.dev->alloc(array_ctx.dev, s->bytes, &s->data);
     if (status == SIMT_OK) storage_expose_locked(s);

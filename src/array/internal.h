@@ -86,6 +86,11 @@ simt_status array_lock_to_look(void);
 void array_unlock(void);
 
 /* ---- captures (capture.c) ---- */
+#define CAPTURE_NO_VALUE "a value of a captured step cannot be looked at outside of it"
+/* Of an array that stands for one in a capture: it never has memory. */
+static inline bool storage_is_placeholder(const storage *s) {
+    return !s->data && s->slot < 0 && s->bytes && !s->failed;
+}
 /* While one is open: a look at the value of `s` (NULL: at anything that waits). */
 simt_status capture_look_locked(const storage *s);
 simt_status capture_fail_locked(const char *why);

@@ -164,6 +164,8 @@ static simt_status look_at_inputs(const queue_request *q, operand_facts *facts) 
             facts->meta = true;
         }
         if (s->device != array_ctx.dev) return wrong_device(s);
+        if (storage_is_placeholder(s) && !array_ctx.capturing)
+            return status_fail(SIMT_ERR_RUNTIME, CAPTURE_NO_VALUE);
         facts->exposed |= s->exposed;
     }
     return SIMT_OK;

@@ -203,6 +203,27 @@ def test_values_of_the_step_stay_inside():
     assert captured.replay((C.tensor([1.0]),), (), "value")[0].tolist() == [4.0]
 
 
+def test_a_placeholder_has_no_value_elsewhere():
+    seen = []
+
+    def step(x, y):
+        def look():
+            for use in (lambda: y.tolist(), lambda: y.numpy(), lambda: (y + 1).tolist()):
+                try:
+                    use()
+                except RuntimeError as error:
+                    seen.append(str(error))
+
+        thread = threading.Thread(target=look)
+        thread.start()
+        thread.join()
+        return (x + 1,)
+
+    with pytest.raises(RuntimeError):
+        capture(step, (C.tensor([2.0]), C.tensor([3.0])), ())
+    assert len(seen) == 3 and all("captured step" in text for text in seen)
+
+
 def test_what_is_outside_is_not_changed_in_place():
     outside = C.tensor([1.0])
 
