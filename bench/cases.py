@@ -5,6 +5,7 @@ for each library. Every case ends a group by looking at its results, so deferred
 """
 
 import json
+import os
 import sys
 import time
 
@@ -241,7 +242,60 @@ def calls(library):
     return {name: time_groups(run, nothing, 8, count) for name, (run, count) in work.items()}
 
 
+# ---- Keras (libraries: simt, jax)
+
+
+def make_keras_mlp(keras):
+    return keras.Sequential(
+        [
+            keras.layers.Flatten(),
+            keras.layers.Dense(128, activation="relu"),
+            keras.layers.Dropout(0.2),
+            keras.layers.Dense(10, activation="softmax"),
+        ]
+    )
+
+
+def make_keras_cnn(keras):
+    layers = keras.layers
+    return keras.Sequential(
+        [
+            layers.Conv2D(32, 3, activation="relu"),
+            layers.MaxPooling2D(2),
+            layers.Conv2D(64, 3, activation="relu"),
+            layers.MaxPooling2D(2),
+            layers.Flatten(),
+            layers.Dropout(0.5),
+            layers.Dense(10, activation="softmax"),
+        ]
+    )
+
+
+def fit_keras(library, make, shape, batch, epochs=4):
+    """Seconds for each epoch of fit after the first one, on made data of MNIST's form."""
+    if library == "simt":
+        import simt.keras  # noqa: F401
+    else:
+        os.environ["KERAS_BACKEND"] = library
+    import keras
+
+    rng = np.random.default_rng(0)
+    x, y = rng.random(shape), rng.integers(0, 10, shape[0]).astype("uint8")
+    model = make(keras)
+    model.compile("adam", "sparse_categorical_crossentropy", metrics=["accuracy"])
+    marks = []
+
+    class Clock(keras.callbacks.Callback):
+        def on_epoch_end(self, epoch, logs=None):
+            marks.append(time.perf_counter())
+
+    model.fit(x, y, batch_size=batch, epochs=epochs + 1, verbose=0, callbacks=[Clock()])
+    return [after - before for before, after in zip(marks, marks[1:], strict=False)]
+
+
 CASES = {
+    "keras_mlp": lambda library: fit_keras(library, make_keras_mlp, (60000, 28, 28), 32),
+    "keras_cnn": lambda library: fit_keras(library, make_keras_cnn, (6400, 28, 28, 1), 128),
     "step_mlp": step_mlp,
     "step_cnn_sgd": lambda library: step_cnn(library, "SGD"),
     "step_cnn_adam": lambda library: step_cnn(library, "Adam"),

@@ -21,6 +21,7 @@ import gzip
 import json
 import os
 import platform
+import re
 import statistics
 import subprocess
 import sys
@@ -70,8 +71,8 @@ def install_peers(args):
         return str(python) if python.exists() else None
     if not python.exists():
         subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
-    for package in PACKAGES + (["jax[cpu]"] if args.jax else []):
-        module = package.partition("[")[0]
+    for package in PACKAGES + (["jax[cpu]", "keras>=3.15,<3.16"] if args.jax else []):
+        module = re.split(r"[\[<>=]", package)[0]
         if has_module(python, module):
             continue
         print(f"bench: installing {package}", file=sys.stderr, flush=True)
@@ -253,6 +254,15 @@ def run_steps(bench):
         bench.cases(name, libraries, lambda library, n=name: bench.case(library, n))
 
 
+def run_keras(bench):
+    """An epoch of fit: the tutorial's program, and the convolutions of Keras's MNIST example."""
+    for name in ("keras_mlp", "keras_cnn"):
+        libraries = bench.libraries("simt", "jax")
+        bench.in_turns(
+            name, libraries, lambda library, n=name: bench.seconds(bench.case(library, n), library)
+        )
+
+
 def run_expressions(bench):
     libraries = bench.libraries("simt", "numpy", "numexpr", "torch")
     bench.cases("expressions", libraries, lambda library: bench.case(library, "expressions"))
@@ -336,6 +346,7 @@ BENCHMARKS = {
     "small": run_small,
     "calls": run_calls,
     "expressions": run_expressions,
+    "keras": run_keras,
     "kernels": run_kernels,
     "steps": run_steps,
     "tensor": run_seed_tensor,
@@ -410,7 +421,7 @@ def main():
     parser.add_argument("--no-install", action="store_true", help="use the peers that are there")
     parser.add_argument("--against", help="another build's package folder, instead of the peers")
     parser.add_argument("--own", help="this build's package folder (default: as it is installed)")
-    parser.add_argument("--jax", action="store_true", help="install jax too")
+    parser.add_argument("--jax", action="store_true", help="install jax and Keras too")
     parser.add_argument("--out", default=str(BENCH / "results"), help="without the ending")
     args = parser.parse_args()
     bench = Bench(args)
