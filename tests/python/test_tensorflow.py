@@ -320,3 +320,53 @@ def test_a_corrupt_checkpoint_is_refused(tmp_path, content):
     (tmp_path / "c-1.npz").write_bytes(content)
     with pytest.raises(tf.errors.DataLossError, match="no checkpoint of simt"):
         tf.train.Checkpoint(v=tf.Variable(1.0)).restore(str(tmp_path / "c-1"))
+
+
+# ---- training
+
+
+class Squares(tf.keras.Model):
+    """A model whose step, loss and metric are the user's."""
+
+    def __init__(self):
+        super().__init__()
+        self.dense, self.mean = tf.keras.layers.Dense(1), tf.keras.metrics.Mean(name="loss")
+
+    def call(self, x):
+        return self.dense(x)
+
+    def train_step(self, data):
+        x, y = data
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean(tf.square(y - self(x, training=True)))
+        variables = self.trainable_variables
+        self.optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables, strict=True))
+        self.mean.update_state(loss)
+        return {"loss": self.mean.result()}
+
+
+@pytest.mark.parametrize("own_step", [False, True])
+def test_fit_with_a_look_at_each_batch(own_step):
+    x = np.random.default_rng(0).random((64, 3)).astype("float32")
+    y = x.sum(1, keepdims=True)
+    model = Squares() if own_step else tf.keras.Sequential([tf.keras.layers.Dense(1)])
+    model.compile(tf.keras.optimizers.Adam(0.1), "mse")
+    seen = []
+    watch = tf.keras.callbacks.LambdaCallback(
+        on_train_batch_end=lambda batch, logs: seen.append(float(logs["loss"]))
+    )
+    history = model.fit(x, y, epochs=30, verbose=0, callbacks=[watch])
+    assert len(seen) == 60 and history.history["loss"][-1] < 0.1 * seen[0]
+    assert model.predict(tf.constant(x), verbose=0).shape == (64, 1)
+    if not own_step:
+        assert model.evaluate(x, y, verbose=0) < 0.1 * seen[0]
+
+
+def test_a_loss_of_the_users():
+    def absolute(y_true, y_pred):
+        return tf.reduce_mean(tf.abs(tf.cast(y_true, y_pred.dtype) - y_pred), axis=-1)
+
+    x = np.random.default_rng(0).random((64, 3)).astype("float32")
+    model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+    model.compile(tf.keras.optimizers.Adam(0.1), absolute, metrics=[absolute])
+    assert model.fit(x, x.sum(1), epochs=40, verbose=0).history["loss"][-1] < 0.1

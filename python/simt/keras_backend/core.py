@@ -203,6 +203,11 @@ class View:
     __slots__ = ("_tensor",)
 
 
+def without_views(structure):
+    """The structure with the tensors themselves where views of them are."""
+    return tree.map_structure(lambda x: x._tensor if isinstance(x, View) else x, structure)
+
+
 def convert_to_tensor(x, dtype=None, sparse=None, ragged=None):
     if sparse:
         raise ValueError("`sparse=True` is not supported with the simt backend")

@@ -50,7 +50,11 @@ class _Step:
 def _on_host(data):
     """Tensors as NumPy arrays: Keras's adapters slice those."""
     return tree.map_structure(
-        lambda x: core.convert_to_numpy(x) if isinstance(x, (core.Tensor, core.Variable)) else x,
+        lambda x: (
+            core.convert_to_numpy(x)
+            if isinstance(x, (core.Tensor, core.View, core.Variable))
+            else x
+        ),
         data,
     )
 
@@ -123,6 +127,7 @@ class SimtTrainer(base_trainer.Trainer):
             loss = self._compute_loss(
                 x=x, y=y, y_pred=y_pred, sample_weight=sample_weight, training=True
             )
+            loss = core.convert_to_tensor(loss)
             scaled = loss if self.optimizer is None else self.optimizer.scale_loss(loss)
         variables = self.trainable_variables
         try:
@@ -152,6 +157,7 @@ class SimtTrainer(base_trainer.Trainer):
         loss = self._compute_loss(
             x=x, y=y, y_pred=y_pred, sample_weight=sample_weight, training=False
         )
+        loss = core.convert_to_tensor(loss)
         self._track_loss(loss, x)
         return self.compute_metrics(x, y, y_pred, sample_weight=sample_weight)
 
@@ -399,8 +405,8 @@ class _Function:
     merges = False
 
     def __init__(self, trainer, step):
-        self.steps = captured.Steps(step) if not trainer.run_eagerly else None
-        self.step = step
+        self.step = lambda *args: core.without_views(step(*args))
+        self.steps = captured.Steps(self.step) if not trainer.run_eagerly else None
 
     def _one(self, data):
         if self.steps is None:

@@ -12,6 +12,7 @@ from keras.src.metrics.metric import Metric
 
 from simt._core import torch as C
 from simt.keras_backend import core
+from simt.keras_backend.trainer import SimtTrainer
 from simt.tensorflow._tensor import shown
 
 
@@ -20,6 +21,9 @@ class _Where(threading.local):
 
 
 _where = _Where()
+
+
+_STEPS = ("train_step", "test_step", "predict_step")
 
 
 def _of_keras(kind):
@@ -62,17 +66,39 @@ def _result(plain):
     return result
 
 
-def _own_call(cls, **kwargs):
-    """A layer's class of the user's: its `call` is given tensors of tf."""
-    call = cls.__dict__.get("call")
-    if not callable(call) or _of_keras(cls):
+def _own_methods(cls):
+    """A class of the user's: what Keras calls of it is given tensors of tf."""
+    if _of_keras(cls):
         return
+    for name in ("call", *_STEPS):
+        if callable(cls.__dict__.get(name)):
+            setattr(cls, name, _given_views(cls.__dict__[name]))
 
-    @functools.wraps(call)
-    def shown_call(self, *args, **kwargs):
-        return call(self, *map(shown, args), **{k: shown(v) for k, v in kwargs.items()})
 
-    cls.call = shown_call
+def _given_views(method):
+    @functools.wraps(method)
+    def given(self, *args, **kwargs):
+        user, _where.user = _where.user, True
+        try:
+            return method(self, *map(shown, args), **{k: shown(v) for k, v in kwargs.items()})
+        finally:
+            _where.user = user
+
+    return given
+
+
+def _inside(plain):
+    """A step of Keras's own: what it calls gives tensors as they are."""
+
+    @functools.wraps(plain)
+    def step(self, *args, **kwargs):
+        user, _where.user = _where.user, False
+        try:
+            return plain(self, *args, **kwargs)
+        finally:
+            _where.user = user
+
+    return step
 
 
 def _show_operators(kind):
@@ -118,9 +144,11 @@ def show_tensors():
 
     def __init_subclass__(cls, **kwargs):
         super(Layer, cls).__init_subclass__(**kwargs)
-        _own_call(cls)
+        _own_methods(cls)
 
     Layer.__init_subclass__ = classmethod(__init_subclass__)
+    for name in _STEPS:
+        setattr(SimtTrainer, name, _inside(getattr(SimtTrainer, name)))
     _show_operators(core.Variable)
     for module in (keras.ops, keras._tf_keras.keras.ops):
         for part in (
