@@ -1,7 +1,8 @@
 """Runs the recorded snippets of TensorFlow and describes what they give; for recorder and test.
 
 Snippets live in snippets_tensorflow/*.txt, in the form that recording.py explains; comparing is
-recording.py's too. As a program: `recording_tensorflow.py OUT [--simt] [--after ID]`.
+recording.py's too. One flag more: `rounded` (how numbers print is not compared: the last digits
+are another's). As a program: `recording_tensorflow.py OUT [--simt] [--after ID]`.
 """
 
 import argparse

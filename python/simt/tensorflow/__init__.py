@@ -4,10 +4,10 @@ tf.keras is stock Keras on simt's backend (simt.keras), in the view of it that K
 TensorFlow. Everything is eager.
 """
 
-import sys
-from importlib.machinery import ModuleSpec
+import sys as _sys
+from importlib.machinery import ModuleSpec as _ModuleSpec
 
-import simt.keras  # noqa: F401 (before keras)
+import simt.keras as _hook  # noqa: F401 (before keras)
 from simt._missing import module_hooks as _module_hooks
 
 __version__ = "2.21.0+simt"
@@ -44,11 +44,11 @@ class _KerasFinder:
             last = name.rpartition(".")[2]
             if PathFinder.find_spec("keras._tf_keras.keras." + last, path) is None:
                 return None
-        return ModuleSpec(name, _KerasLoader, is_package=True)
+        return _ModuleSpec(name, _KerasLoader, is_package=True)
 
 
-if _KerasFinder not in sys.meta_path:
-    sys.meta_path.insert(0, _KerasFinder)
+if _KerasFinder not in _sys.meta_path:
+    _sys.meta_path.insert(0, _KerasFinder)
 
 _LAZY = (
     "bitwise",

@@ -39,7 +39,7 @@ def _gather_batches(params, indices, axis, batch_dims):
     return C.stack([_gather_batches(p, i, axis - 1, batch_dims - 1) for p, i in parts])
 
 
-def gather_nd(params, indices, batch_dims=0, name=None):
+def gather_nd(params, indices, batch_dims=0, name=None, bad_indices_policy=""):
     params, indices = convert(params), _places("GatherNd", indices)
     if batch_dims:
         parts = zip(params.unbind(0), indices.unbind(0), strict=True)
@@ -208,23 +208,23 @@ def tensor_scatter_nd_update(tensor, indices, updates, name=None):
     return _scattered("TensorScatterUpdate", tensor, indices, updates, None)
 
 
-def tensor_scatter_nd_add(tensor, indices, updates, name=None):
+def tensor_scatter_nd_add(tensor, indices, updates, bad_indices_policy="", name=None):
     return _scattered("TensorScatterAdd", tensor, indices, updates, "add")
 
 
-def tensor_scatter_nd_sub(tensor, indices, updates, name=None):
+def tensor_scatter_nd_sub(tensor, indices, updates, bad_indices_policy="", name=None):
     tensor = convert(tensor)
     updates = C.neg(convert(updates) if is_tensor(updates) else convert(updates, tensor.dtype))
     return _scattered("TensorScatterSub", tensor, indices, updates, "add")
 
 
-def tensor_scatter_nd_max(tensor, indices, updates, name=None):
+def tensor_scatter_nd_max(tensor, indices, updates, bad_indices_policy="", name=None):
     return _scattered("TensorScatterMax", tensor, indices, updates, "max")
 
 
-def tensor_scatter_nd_min(tensor, indices, updates, name=None):
+def tensor_scatter_nd_min(tensor, indices, updates, bad_indices_policy="", name=None):
     return _scattered("TensorScatterMin", tensor, indices, updates, "min")
 
 
-def scatter_nd(indices, updates, shape, name=None):
+def scatter_nd(indices, updates, shape, bad_indices_policy="", name=None):
     return core.scatter(_places("ScatterNd", indices), convert(updates), sizes(shape))

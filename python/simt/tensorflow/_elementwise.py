@@ -59,11 +59,19 @@ UNARY = {
     "is_nan": ("IsNan", _REAL, C.isnan),
     "is_inf": ("IsInf", _REAL, C.isinf),
     "is_finite": ("IsFinite", _REAL, C.isfinite),
+    "reciprocal_no_nan": (
+        "DivNoNan",
+        _MATH,
+        lambda x: knp.divide_no_nan(knp.ones_like(x), x),
+    ),
     "rint": ("Rint", _REAL, knp.round),
     "invert": ("Invert", _INTS, C.bitwise_not),
     "logical_not": ("LogicalNot", _ANY, C.logical_not),
 }
 UNARY["erfinv"] = ("Erfinv", _REAL, kmath.erfinv)
+
+# Those of tf.nn, whose argument is called `features`.
+_OF_FEATURES = {"softplus", "relu", "relu6", "elu", "selu", "softsign"}
 
 # Numbers of Python go to these as they are.
 _NUMBERS = {"AddV2", "Sub", "Mul", "Equal", "NotEqual", "Less", "LessEqual", "Greater"}
@@ -109,6 +117,7 @@ BINARY = {
     ),
     "xlogy": ("Xlogy", _NN, lambda x, y: C.where(x == 0, knp.zeros_like(x), x * C.log(y))),
     "xdivy": ("Xdivy", _NN, lambda x, y: C.where(x == 0, knp.zeros_like(x), x / y)),
+    "xlog1py": ("Xlog1py", _NN, lambda x, y: C.where(x == 0, knp.zeros_like(x), x * C.log1p(y))),
     "bitwise_and": ("BitwiseAnd", _INTS, C.bitwise_and),
     "bitwise_or": ("BitwiseOr", _INTS, C.bitwise_or),
     "bitwise_xor": ("BitwiseXor", _INTS, C.bitwise_xor),
@@ -127,13 +136,20 @@ def unary(name):
     kernel, allowed, op = UNARY[name]
     known = set()
 
-    def function(x, name=None):
+    def apply(x):
         x = convert(x, C.bool if kernel == "LogicalNot" else None)
         if x.dtype not in known:
             allow(kernel, allowed, x.dtype)
             known.add(x.dtype)
         return op(x)
 
+    def of_x(x, name=None):
+        return apply(x)
+
+    def of_features(features, name=None):
+        return apply(features)
+
+    function = of_features if name in _OF_FEATURES else of_x
     function.__name__ = function.__qualname__ = name
     return function
 
@@ -229,6 +245,10 @@ _quotient = _division("RealDiv", C.div)
 _quotient_no_nan = _division("DivNoNan", knp.divide_no_nan)
 
 
+def atan2(y, x, name=None):
+    return _atan2(y, x)
+
+
 def truediv(x, y, name=None):
     return _quotient(x, y)
 
@@ -272,7 +292,9 @@ def _check_divisor(kernel, x, y):
         raise errors.refused(kernel, "Integer division by zero")
 
 
-_pow, _floordiv, _floormod = (binary_functions[n] for n in ("pow", "floordiv", "floormod"))
+_pow, _floordiv, _floormod, _atan2 = (
+    binary_functions[n] for n in ("pow", "floordiv", "floormod", "atan2")
+)
 
 
 def _logical(public_name, kernel, op):
@@ -294,6 +316,7 @@ logical_xor = _logical("logical_xor", "LogicalXor", C.logical_xor)
 binary_functions |= {
     f.__name__: f
     for f in (
+        atan2,
         pow,
         floordiv,
         floormod,

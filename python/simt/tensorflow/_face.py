@@ -6,6 +6,7 @@ import keras
 
 from simt.keras_backend import core
 from simt.tensorflow import (
+    __version__,
     _arrays,
     _control,
     _elements,
@@ -48,6 +49,8 @@ def _public(function):
     return _made[function]
 
 
+# What TensorFlow has in tf.math and not in tf itself.
+_OF_MATH_ONLY = ("log", "mod", "floordiv", "floormod", "logical_xor")
 _ARITHMETIC = (
     "abs sign exp log sqrt square sin cos tan sinh cosh tanh floor round acos asin atan acosh "
     "asinh atanh negative logical_not sigmoid add subtract multiply divide truediv floordiv mod "
@@ -56,7 +59,8 @@ _ARITHMETIC = (
     "reduce_min reduce_all reduce_any reduce_logsumexp argmax argmin cumsum add_n scalar_mul"
 )
 MATH = _named(
-    _ARITHMETIC + " expm1 log1p ceil reciprocal rsqrt erf erfc erfinv softplus log_sigmoid lgamma "
+    _ARITHMETIC + " reciprocal_no_nan softsign xlog1py polyval unsorted_segment_mean "
+    "expm1 log1p ceil reciprocal rsqrt erf erfc erfinv softplus log_sigmoid lgamma "
     "digamma is_nan is_inf is_finite rint divide_no_nan multiply_no_nan squared_difference xlogy "
     "xdivy reduce_std reduce_variance reduce_euclidean_norm count_nonzero zero_fraction cumprod "
     "top_k l2_normalize softmax log_softmax segment_sum segment_mean segment_max "
@@ -72,7 +76,8 @@ NN = _named(
 NN["silu"] = NN["swish"] = public(_nn.silu)
 LINALG = _named(
     "matmul matvec tensordot einsum norm eye l2_normalize global_norm diag diag_part trace "
-    "matrix_transpose band_part inv det solve cholesky qr svd eigh lstsq"
+    "matrix_transpose adjoint band_part slogdet logdet pinv matrix_rank cross normalize "
+    "eigvalsh inv det solve cholesky qr svd eigh lstsq"
 )
 BITWISE = _named("bitwise_and bitwise_or bitwise_xor invert left_shift right_shift")
 RANDOM = _named(
@@ -83,11 +88,11 @@ RANDOM = _named(
 IMAGE = _named(
     "resize flip_left_right flip_up_down rot90 transpose convert_image_dtype adjust_brightness "
     "adjust_contrast rgb_to_grayscale grayscale_to_rgb per_image_standardization central_crop "
-    "crop_to_bounding_box pad_to_bounding_box resize_with_crop_or_pad random_flip_left_right "
-    "random_flip_up_down random_brightness random_contrast random_crop",
+    "crop_to_bounding_box pad_to_bounding_box resize_with_pad resize_with_crop_or_pad "
+    "random_flip_left_right random_flip_up_down random_brightness random_contrast random_crop",
     (_image,),
     (),
-)
+) | {"ResizeMethod": _image.ResizeMethod}
 
 
 def stop_gradient(input, name=None):
@@ -96,6 +101,19 @@ def stop_gradient(input, name=None):
 
 def _identity_n(input, name=None):
     return [convert(x).clone() for x in input]
+
+
+def _logger():
+    import logging
+
+    return logging.getLogger("tensorflow")
+
+
+class version:
+    """tf.version."""
+
+    VERSION = GIT_VERSION = __version__
+    COMPILER_VERSION = "simt"
 
 
 class _InitScope:
@@ -154,6 +172,14 @@ TOP = (
         "device": keras.device,
         "name_scope": keras.name_scope,
         "init_scope": _InitScope,
+        "control_dependencies": lambda control_inputs: _InitScope(),
+        "get_logger": _logger,
+        "version": version,
+        "constant_initializer": keras.initializers.Constant,
+        "ones_initializer": keras.initializers.Ones,
+        "zeros_initializer": keras.initializers.Zeros,
+        "random_normal_initializer": keras.initializers.RandomNormal,
+        "random_uniform_initializer": keras.initializers.RandomUniform,
         "newaxis": None,
         "executing_eagerly": lambda: True,
         "inside_function": lambda: False,
@@ -163,3 +189,5 @@ TOP = (
         "initializers": keras.initializers,
     }
 )
+for _name in _OF_MATH_ONLY:
+    del TOP[_name]

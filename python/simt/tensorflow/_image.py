@@ -137,6 +137,27 @@ def resize_with_crop_or_pad(image, target_height, target_width):
     )
 
 
+def resize_with_pad(image, target_height, target_width, method="bilinear", antialias=False):
+    image = convert(image)
+    height, width = int(target_height), int(target_width)
+    ratio = max(image.shape[-3] / height, image.shape[-2] / width)
+    exact = [n / ratio for n in image.shape[-3:-1]]
+    image = resize(image, [max(int(n), 1) for n in exact], method, antialias=antialias)
+    top, left = int((height - exact[0]) / 2), int((width - exact[1]) / 2)
+    return pad_to_bounding_box(image, top, left, height, width)
+
+
+class ResizeMethod:
+    BILINEAR = "bilinear"
+    NEAREST_NEIGHBOR = "nearest"
+    BICUBIC = "bicubic"
+    LANCZOS3 = "lanczos3"
+    LANCZOS5 = "lanczos5"
+    AREA = "area"
+    GAUSSIAN = "gaussian"
+    MITCHELLCUBIC = "mitchellcubic"
+
+
 def central_crop(image, central_fraction):
     image = convert(image)
     if not 0 < central_fraction <= 1:

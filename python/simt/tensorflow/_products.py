@@ -1,5 +1,7 @@
 """Products, norms, clipping, linear algebra."""
 
+from collections import namedtuple
+
 from simt._core import torch as C
 from simt.keras_backend import linalg
 from simt.keras_backend import numpy as knp
@@ -9,6 +11,7 @@ from simt.tensorflow._elementwise import allow, operands
 from simt.tensorflow._tensor import EagerTensor, convert, is_tensor, native, shown
 from simt.tensorflow._variable import Variable
 
+SLogDet = namedtuple("LogMatrixDeterminant", ("sign", "log_abs_determinant"))
 _FACTORS = "bfloat16, half, float, double, int32, int64, complex64, complex128"
 _MATH = "bfloat16, half, float, double, complex64, complex128"
 
@@ -259,6 +262,41 @@ def trace(x, name=None):
 
 def matrix_transpose(a, name="matrix_transpose", conjugate=False):
     return convert(a).transpose(-2, -1)
+
+
+def adjoint(matrix, name=None):
+    return convert(matrix).transpose(-2, -1)
+
+
+def slogdet(input, name=None):
+    return SLogDet(*linalg.slogdet(_square("LogMatrixDeterminant", input)))
+
+
+def logdet(matrix, name=None):
+    return slogdet(matrix)[1]
+
+
+def pinv(a, rcond=None, validate_args=False, name=None):
+    return linalg.pinv(convert(a), rcond)
+
+
+def matrix_rank(a, tol=None, validate_args=False, name=None):
+    return linalg.matrix_rank(convert(a), tol).to(C.int32)
+
+
+def cross(a, b, name=None):
+    a, b = operands("Cross", a, b)
+    return knp.cross(a, b)
+
+
+def normalize(tensor, ord="euclidean", axis=None, name=None):
+    tensor = convert(tensor)
+    size = norm(tensor, ord, axis, True)
+    return tensor / size, size
+
+
+def eigvalsh(tensor, name=None):
+    return eigh(tensor)[0]
 
 
 def band_part(input, num_lower, num_upper, name=None):

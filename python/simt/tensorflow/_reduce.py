@@ -199,6 +199,23 @@ def segment_mean(data, segment_ids, name=None):
     return knp.divide_no_nan(total, count)
 
 
+def unsorted_segment_mean(data, segment_ids, num_segments, name=None):
+    data = convert(data)
+    total = unsorted_segment_sum(data, segment_ids, num_segments)
+    count = unsorted_segment_sum(knp.ones_like(data), segment_ids, num_segments)
+    return knp.divide_no_nan(total, count)
+
+
+def polyval(coeffs, x, name=None):
+    if not isinstance(coeffs, list):
+        raise ValueError(f"Argument coeffs must be list type. Received type {type(coeffs)}.")
+    x = convert(x)
+    total = knp.zeros_like(x)
+    for c in coeffs:
+        total = total * x + (convert(c) if is_tensor(c) else convert(c, x.dtype))
+    return total
+
+
 def bincount(
     arr,
     weights=None,

@@ -526,7 +526,7 @@ class Dataset:
             )
         return found[0]
 
-    def cardinality(self, name=None):
+    def cardinality(self):
         return shown(core.convert_to_tensor(self._cardinality, "int64"))
 
     def __len__(self):

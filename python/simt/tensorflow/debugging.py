@@ -60,7 +60,7 @@ def assert_none_equal(x, y, summarize=None, message=None, name=None):
 def _sign(name, sign, op):
     def check(x, message=None, summarize=None, name=None):
         if not bool(op(_convert(x)).all().item()):
-            _fail(message, f"Condition x {sign} 0 did not hold element-wise:", *_first("x", x))
+            _fail(message, "", f"Condition x {sign} 0 did not hold element-wise:", *_first("x", x))
 
     check.__name__ = check.__qualname__ = "assert_" + name
     return check
@@ -99,7 +99,7 @@ def assert_rank(x, rank, message=None, name=None):
     x = _convert(x)
     if x.dim() != int(rank):
         raise ValueError(
-            f"{message + '.  ' if message else ''}Tensor must have rank {int(rank)}.  Received "
+            f"{message + '.  ' if message else ''}Tensor  must have rank {int(rank)}.  Received "
             f"rank {x.dim()}, shape {tuple(x.shape)}"
         )
 
@@ -154,7 +154,7 @@ def Assert(condition, data, summarize=None, name=None):
         _fail(None, "Expected 'True' to be true. Summarized data: " + "\n".join(rows))
 
 
-def assert_scalar(tensor, name=None, message=None):
+def assert_scalar(tensor, message=None, name=None):
     tensor = _convert(tensor)
     if tensor.dim():
         raise ValueError(
