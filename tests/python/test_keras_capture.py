@@ -192,6 +192,11 @@ def test_ways_to_fit(options):
     check(dense, *data(), fit={"epochs": 4} | options)
 
 
+@pytest.mark.parametrize("steps", [3, 4, 50])
+def test_several_steps_per_execution(steps):
+    check(dense, *data(), steps_per_execution=steps)
+
+
 def test_half_precision_with_a_scaled_loss():
     keras.config.set_dtype_policy("mixed_float16")
     try:

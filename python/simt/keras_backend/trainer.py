@@ -6,6 +6,7 @@ Python: a step's operations are then one program that runs when somebody looks a
 a step records, the tensors of the trainable variables want gradients.
 """
 
+import itertools
 import time
 import warnings
 
@@ -426,7 +427,9 @@ class _LastOf(_Function):
     def __call__(self, batches):
         batches = list(batches)
         if self.merges and all(isinstance(data, captured.Rows) for data in batches):
-            return self.steps.run_rows(batches)
+            for _, alike in itertools.groupby(batches, lambda data: data.size):
+                logs = self.steps.run_rows(list(alike))
+            return logs
         for data in batches:
             logs = self._one(data)
         return logs
