@@ -9,8 +9,8 @@
 Each file runs in a process of its own, with limits of time and memory. What fails is compared with
 tools/keras_expected.txt: a reason in a comment, then the tests it holds for (shell patterns). A
 failure that is not listed is an error, and so is a listed test that passes: the list only shrinks.
-TensorFlow, PyTorch, JAX, Flax, Grain, Orbax that are not installed are stood in for: a test that
-uses one is skipped, and so is one for which Keras itself imports one.
+Libraries that are not installed (OTHERS) are stood in for: a test that uses one is skipped, and so
+is one for which Keras itself imports one, or goes to the network where there is none.
 
 The file is a plugin of pytest too: it puts the stand-ins and the backend in place and writes the
 outcomes down.
@@ -32,7 +32,7 @@ from importlib.machinery import PathFinder
 HERE = os.path.dirname(os.path.abspath(__file__))
 EXPECTED = os.path.join(HERE, "keras_expected.txt")
 OUTCOMES = "KERAS_SUITE_OUTCOMES"
-OTHERS = ("tensorflow", "torch", "jax", "flax", "grain", "orbax")
+OTHERS = ("tensorflow", "torch", "jax", "flax", "grain", "orbax", "onnxruntime", "sklearn")
 QUICK = (
     "ops/core_test.py",
     "ops/nn_test.py",
@@ -128,7 +128,9 @@ def _asked_by_a_test():
 _outcomes = {}
 _state = {"running": False}
 # What a test says that came upon a library that is not there by Keras's own code.
-_NEEDS = re.compile(rf"(?:No module named '|requires the )({'|'.join(OTHERS)})\b")
+_NEEDS = re.compile(
+    rf"(?:No module named '|requires the |requires `)({'|'.join(OTHERS)}|scikit-learn)\b|gaierror"
+)
 
 
 def pytest_runtest_protocol(item):
@@ -171,7 +173,7 @@ def pytest_configure(config):
 
 def pytest_collectreport(report):
     if report.outcome != "passed" and report.nodeid.endswith(".py"):
-        _outcomes[report.nodeid] = (report.outcome, _line(report))
+        _outcomes[report.nodeid] = _judged(report.outcome, _line(report))
 
 
 def pytest_runtest_logreport(report):
@@ -183,7 +185,7 @@ def pytest_runtest_logreport(report):
 
 def _judged(outcome, line):
     needs = _NEEDS.search(line) if outcome == "failed" else None
-    return ("skipped", f"needs {needs[1]}") if needs else (outcome, line)
+    return ("skipped", f"needs {needs[1] or 'the network'}") if needs else (outcome, line)
 
 
 def _line(report):

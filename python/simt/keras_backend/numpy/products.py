@@ -59,8 +59,7 @@ def inner(x1, x2):
 
 
 def vdot(x1, x2):
-    x1, x2 = _operands(x1, x2)
-    return matmul(x1.reshape(-1), x2.reshape(-1))
+    return matmul(convert_to_tensor(x1).reshape(-1), convert_to_tensor(x2).reshape(-1))
 
 
 def outer(x1, x2):
