@@ -50,43 +50,34 @@ void heap_deny(uint64_t first, uint64_t last) { (void)first, (void)last; }
 
 /* ---- what is kept for work that must not stop halfway ---- */
 
-typedef struct piece {
-    struct piece *next;
-} piece;
-static _Thread_local piece *reserve;
+static _Thread_local void *reserve;
+static _Thread_local bool reserving;
 
-bool heap_reserve_begin(size_t pieces) {
-    for (size_t i = 0; i < pieces; i++) {
-        piece *p = heap_denies() ? NULL : counted(malloc(HEAP_PIECE));
-        if (p == NULL) {
-            heap_reserve_end();
-            return false;
-        }
-        p->next = reserve;
-        reserve = p;
-    }
-    return true;
+bool heap_reserve_begin(size_t bytes) {
+    if (bytes == 0) return true;
+    reserve = heap_alloc(bytes);
+    reserving = reserve != NULL;
+    return reserving;
 }
 
 void heap_reserve_end(void) {
-    for (piece *p; (p = reserve) != NULL;) {
-        reserve = p->next;
-        heap_free(p);
-    }
+    heap_free(reserve);
+    reserve = NULL;
+    reserving = false;
 }
 
-/* NULL: nothing is reserved, or too little. */
-static void *reserved(size_t bytes) {
-    piece *p = bytes <= HEAP_PIECE ? reserve : NULL;
-    if (p != NULL) reserve = p->next;
-    return p;
+/* The system has no more: what was reserved goes back to it, for this thread to ask again. */
+static bool give_reserve(void) {
+    heap_free(reserve);
+    reserve = NULL;
+    return reserving;
 }
 
 /* ---- the calls ---- */
 
 void *heap_alloc(size_t bytes) {
     void *memory = heap_denies() ? NULL : counted(malloc(bytes));
-    return memory != NULL ? memory : reserved(bytes);
+    return memory != NULL || !give_reserve() ? memory : counted(malloc(bytes));
 }
 
 /* glibc's calloc does not take what free has put into the thread's own cache; small pieces do. */
@@ -100,9 +91,7 @@ static void *zeroed(size_t count, size_t size) {
 
 void *heap_zeroed(size_t count, size_t size) {
     void *memory = heap_denies() ? NULL : counted(zeroed(count, size));
-    if (memory != NULL || reserve == NULL || (size && count > HEAP_PIECE / size)) return memory;
-    memory = reserved(count * size);
-    return memory == NULL ? NULL : memset(memory, 0, count * size);
+    return memory != NULL || !give_reserve() ? memory : counted(zeroed(count, size));
 }
 
 void *heap_resize(void *memory, size_t bytes) {

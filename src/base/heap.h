@@ -26,10 +26,9 @@ void *heap_zeroed(size_t count, size_t size);
 void *heap_resize(void *memory, size_t bytes); /* NULL: memory is as it was */
 void *heap_aligned(size_t alignment, size_t bytes);
 char *heap_text(const char *text); /* a copy */
-/* For work that must not stop halfway: keeps so many pieces for this thread, which heap_alloc and heap_zeroed
- * take where the system has none. False: there is no memory for them. end gives back what is left. */
-enum { HEAP_PIECE = 512 };
-bool heap_reserve_begin(size_t pieces);
+/* For work that must not stop halfway: until the end, heap_alloc and heap_zeroed of this thread find so many
+ * bytes where the system has no more. False: there is no memory for them. */
+bool heap_reserve_begin(size_t bytes);
 void heap_reserve_end(void);
 void heap_free(void *memory);   /* of one of these, or NULL */
 void *heap_pages(size_t bytes); /* the system's own pages, zeroed */

@@ -72,8 +72,8 @@ static simt_status adam_one(tensor *p, tensor *grad, tensor *average, tensor *sq
 
 /* Room for what a step of n parameters records: operations and new tensors of each. */
 static simt_status begin_step(int n, uint32_t operations, uint32_t tensors) {
-    enum { PIECES = 3 }; /* tensor, array, storage */
-    if (!heap_reserve_begin((size_t)n * tensors * PIECES))
+    enum { DESCRIPTORS = 1024 }; /* bytes: tensor, array, storage */
+    if (!heap_reserve_begin((size_t)n * tensors * DESCRIPTORS))
         return status_fail(SIMT_ERR_MEMORY, "out of memory in an optimiser's step");
     simt_status s = array_step_begin((uint32_t)n * operations);
     if (s != SIMT_OK) heap_reserve_end();
