@@ -325,31 +325,36 @@ def test_a_corrupt_checkpoint_is_refused(tmp_path, content):
 # ---- training
 
 
-class Squares(tf.keras.Model):
-    """A model whose step, loss and metric are the user's."""
+def squares():
+    class Squares(tf.keras.Model):
+        """A model whose step, loss and metric are the user's."""
 
-    def __init__(self):
-        super().__init__()
-        self.dense, self.mean = tf.keras.layers.Dense(1), tf.keras.metrics.Mean(name="loss")
+        def __init__(self):
+            super().__init__()
+            self.dense, self.mean = tf.keras.layers.Dense(1), tf.keras.metrics.Mean(name="loss")
 
-    def call(self, x):
-        return self.dense(x)
+        def call(self, x):
+            return self.dense(x)
 
-    def train_step(self, data):
-        x, y = data
-        with tf.GradientTape() as tape:
-            loss = tf.reduce_mean(tf.square(y - self(x, training=True)))
-        variables = self.trainable_variables
-        self.optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables, strict=True))
-        self.mean.update_state(loss)
-        return {"loss": self.mean.result()}
+        def train_step(self, data):
+            x, y = data
+            with tf.GradientTape() as tape:
+                loss = tf.reduce_mean(tf.square(y - self(x, training=True)))
+            variables = self.trainable_variables
+            self.optimizer.apply_gradients(
+                zip(tape.gradient(loss, variables), variables, strict=True)
+            )
+            self.mean.update_state(loss)
+            return {"loss": self.mean.result()}
+
+    return Squares()
 
 
 @pytest.mark.parametrize("own_step", [False, True])
 def test_fit_with_a_look_at_each_batch(own_step):
     x = np.random.default_rng(0).random((64, 3)).astype("float32")
     y = x.sum(1, keepdims=True)
-    model = Squares() if own_step else tf.keras.Sequential([tf.keras.layers.Dense(1)])
+    model = squares() if own_step else tf.keras.Sequential([tf.keras.layers.Dense(1)])
     model.compile(tf.keras.optimizers.Adam(0.1), "mse")
     seen = []
     watch = tf.keras.callbacks.LambdaCallback(
@@ -370,3 +375,23 @@ def test_a_loss_of_the_users():
     model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
     model.compile(tf.keras.optimizers.Adam(0.1), absolute, metrics=[absolute])
     assert model.fit(x, x.sum(1), epochs=40, verbose=0).history["loss"][-1] < 0.1
+
+
+def test_layers_written_before_anything_else(tmp_path):
+    import subprocess
+    import sys
+
+    program = tmp_path / "first.py"
+    program.write_text(
+        "import tensorflow as tf\n"
+        "class Same(tf.keras.layers.Layer):\n"
+        "    def call(self, x):\n"
+        "        print(x.get_shape())\n"
+        "        return x\n"
+        "print(tf.keras.Sequential([Same()])(tf.constant([[1.0, 2.0]])))\n"
+    )
+    command = [sys.executable, "-m", "simt", "run", "-q", str(program)]
+    out = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120).stdout
+    *shapes, shown = out.splitlines()  # Keras tries the layer for its shape, and then calls it
+    assert set(shapes) == {"(1, 2)"}
+    assert shown == "tf.Tensor([[1. 2.]], shape=(1, 2), dtype=float32)"

@@ -31,6 +31,7 @@ class _KerasLoader:
         # importlib has put its own marks on the module: it is known by its first name.
         module.__spec__, module.__loader__ = module.__spec__.loader_state
         module.__package__ = module.__spec__.parent
+        import simt.tensorflow._face  # noqa: F401 (layers that are written now get tensors of tf)
 
 
 class _KerasFinder:
