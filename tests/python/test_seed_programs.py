@@ -98,6 +98,12 @@ def test_numba_add(tmp_path):
     assert "simt's own" in done.stderr and "numba" in done.stderr
 
 
+def test_cuda_vector_add(tmp_path):
+    require("simt.cli", "simt.cupy")
+    out = simt_run(SEED / "cuda_vector_add.py", tmp_path).stdout
+    assert out.splitlines()[-1] == "right: True"
+
+
 CHECKED = """
 source = open({path!r}, encoding="utf-8").read()
 names = {{"__name__": "__main__"}}

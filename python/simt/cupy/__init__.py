@@ -48,6 +48,7 @@ from ._creation import (  # noqa: F401
     triu,
     zeros_like,
 )
+from ._kernel import RawKernel, RawModule  # noqa: F401
 from ._manipulation import (  # noqa: F401
     append,
     argsort,

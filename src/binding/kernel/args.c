@@ -28,7 +28,7 @@ static bool enter(walk *w) { return w->entered || (w->entered = binding_enter())
 void kernel_argument_text(const kernel_names *names, int argument, char *text, size_t size) {
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);
-    PyObject *code = PyObject_GetAttrString(names->function, "__code__");
+    PyObject *code = names->function ? PyObject_GetAttrString(names->function, "__code__") : NULL;
     PyObject *all = code ? PyObject_GetAttrString(code, "co_varnames") : NULL;
     const char *name = NULL;
     if (all && PyTuple_Check(all) && argument < PyTuple_GET_SIZE(all))

@@ -299,6 +299,6 @@ static PyMethodDef functions[] = {
 
 bool binding_add_kernels(PyObject *module) {
     return PyModule_AddFunctions(module, functions) == 0 && kernel_launch_ready() &&
-           PyType_Ready(&dispatcher_type) == 0 &&
+           kernel_raw_ready(module) && PyType_Ready(&dispatcher_type) == 0 &&
            PyModule_AddObjectRef(module, "Dispatcher", (PyObject *)&dispatcher_type) == 0;
 }

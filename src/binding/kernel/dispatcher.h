@@ -21,5 +21,6 @@ typedef struct dispatcher {
 PyObject *kernel_configure(PyObject *dispatcher, PyObject *key);
 PyObject *kernel_warnings(PyObject *module, PyObject *on);
 bool kernel_launch_ready(void);
+bool kernel_raw_ready(PyObject *module);
 
 #endif

@@ -88,6 +88,17 @@ bool kernel_entries_declare(kernel_entries *all, PyObject *function, const py_op
     return true;
 }
 
+bool kernel_entries_keep(kernel_entries *all, kernel *k) {
+    kernel_typed *t = kernel_settle(k) ? heap_zeroed(1, sizeof *t) : NULL;
+    if (!t) {
+        kernel_free(k);
+        return PyErr_NoMemory(), false;
+    }
+    *t = (kernel_typed){.refs = 1, .kernel = k};
+    all->declared = t;
+    return true;
+}
+
 /* ---- an entry ---- */
 
 void kernel_entry_unref(kernel_entry *e) {
@@ -125,6 +136,7 @@ static ir_func *read_func(const kernel_typed *t) {
 
 /* Once more from the source, for a declared signature whose first compilation had no memory. */
 static bool renew(kernel_typed *t, PyObject *function, const py_options *options) {
+    if (!function) return PyErr_NoMemory(), false;
     kernel_typed *again = new_typed(function, options, t->signature, t->nsignature);
     if (!again) return false;
     if (!t->kernel->func && !t->first) { /* no other thread was quicker */

@@ -49,6 +49,8 @@ void kernel_entry_unref(kernel_entry *e);
 /* Compiles a signature that stays. */
 bool kernel_entries_declare(kernel_entries *all, PyObject *function, const py_options *options,
                             const uint8_t *signature, uint32_t n);
+/* A kernel that was not made from a Python function, for a table of its own: of no signature. Takes k. */
+bool kernel_entries_keep(kernel_entries *all, kernel *k);
 void kernel_entries_clear(kernel_entries *all);
 int kernel_entries_traverse(kernel_entries *all, visitproc visit, void *arg);
 

@@ -9,6 +9,7 @@
  *   kernel/dispatcher.c  a function with its options, signatures, compiled kernels
  *   kernel/launch.c  kernel[grid, block](...): limits, the launch, results
  *   kernel/args.c    the arguments of a launch: signature bytes and slots
+ *   kernel/raw.c     CUDA C: its kernels and their launches, as CuPy's RawKernel
  *   kernel/match.c   the same for a declared signature
  *   kernel/record.c  structured dtypes
  *   kernel/fault.c   faults and prints of a launch: exceptions, sys.stdout

@@ -18,7 +18,7 @@ static const int64_t grid_limits[3] = {2147483647, 65535, 65535};
 typedef struct configured {
     PyObject_HEAD vectorcallfunc call;
     dispatcher *of;
-    int64_t grid[3], block[3], shared;
+    kernel_launch how;
     PyObject *stream;
 } configured;
 
@@ -26,14 +26,16 @@ static PyTypeObject configured_type;
 
 /* ---- launch limits ---- */
 
-/* numba.cuda's exception for a launch that the driver refuses. Returns false. */
-static bool launch_error(const char *format, ...) {
+/* The face's exception for a launch that the driver refuses. Returns false. */
+static bool launch_error(const kernel_launch *how, const char *format, ...) {
     va_list args;
     va_start(args, format);
     PyObject *text = PyUnicode_FromFormatV(format, args);
     va_end(args);
-    PyObject *module = text ? PyImport_ImportModule("simt.numba.cuda.cudadrv.driver") : NULL;
-    PyObject *type = module ? PyObject_GetAttrString(module, "CudaAPIError") : NULL;
+    const char *from = how->cupy ? "simt.cupy.cuda" : "simt.numba.cuda.cudadrv.driver";
+    PyObject *module = text ? PyImport_ImportModule(from) : NULL;
+    PyObject *type =
+        module ? PyObject_GetAttrString(module, how->cupy ? "_DriverError" : "CudaAPIError") : NULL;
     PyObject *error = type ? PyObject_CallFunction(type, "iO", 1, text) : NULL;
     if (error) PyErr_SetObject(type, error);
     Py_XDECREF(text);
@@ -43,52 +45,59 @@ static bool launch_error(const char *format, ...) {
     return false;
 }
 
-static bool check_axis(const char *name, const char *what, const int64_t size[3],
+static bool check_axis(const kernel_launch *how, const char *what, const int64_t size[3],
                        const int64_t limits[3]) {
     for (int i = 0; i < 3; i++) {
         if (size[i] >= 1 && size[i] <= limits[i]) continue;
         if (size[i] < 1)
             return launch_error(
-                "kernel %s: %s (%lld, %lld, %lld): %c is %lld, and must be at least 1", name, what,
-                (long long)size[0], (long long)size[1], (long long)size[2], "xyz"[i],
-                (long long)size[i]);
+                how, "kernel %s: %s (%lld, %lld, %lld): %c is %lld, and must be at least 1",
+                how->name, what, (long long)size[0], (long long)size[1], (long long)size[2],
+                "xyz"[i], (long long)size[i]);
         return launch_error(
-            "kernel %s: %s (%lld, %lld, %lld): %c is %lld, %lld more than the limit of %lld", name,
-            what, (long long)size[0], (long long)size[1], (long long)size[2], "xyz"[i],
+            how, "kernel %s: %s (%lld, %lld, %lld): %c is %lld, %lld more than the limit of %lld",
+            how->name, what, (long long)size[0], (long long)size[1], (long long)size[2], "xyz"[i],
             (long long)size[i], (long long)(size[i] - limits[i]), (long long)limits[i]);
     }
     return true;
 }
 
-static bool check_launch(const configured *c) {
-    const char *name = c->of->name;
-    if (!check_axis(name, "block", c->block, block_limits) ||
-        !check_axis(name, "grid", c->grid, grid_limits))
+static bool check_launch(const kernel_launch *how) {
+    const char *name = how->name;
+    if (!check_axis(how, "block", how->block, block_limits) ||
+        !check_axis(how, "grid", how->grid, grid_limits))
         return false;
-    int64_t threads = c->block[0] * c->block[1] * c->block[2], bound = c->of->most_threads;
+    int64_t threads = how->block[0] * how->block[1] * how->block[2], bound = how->most_threads;
     if (bound > 0 && threads > bound)
-        return launch_error("CUDA_ERROR_INVALID_VALUE: kernel %s: a block of %lld threads; its "
+        return launch_error(how,
+                            "CUDA_ERROR_INVALID_VALUE: kernel %s: a block of %lld threads; its "
                             "launch_bounds are %lld",
                             name, (long long)threads, (long long)bound);
     if (threads > MAX_THREADS)
-        return launch_error("kernel %s: a block of (%lld, %lld, %lld) has %lld threads, %lld more "
+        return launch_error(how,
+                            "kernel %s: a block of (%lld, %lld, %lld) has %lld threads, %lld more "
                             "than the limit of %d",
-                            name, (long long)c->block[0], (long long)c->block[1],
-                            (long long)c->block[2], (long long)threads,
+                            name, (long long)how->block[0], (long long)how->block[1],
+                            (long long)how->block[2], (long long)threads,
                             (long long)(threads - MAX_THREADS), MAX_THREADS);
     return true;
 }
 
-static bool check_shared(const configured *c, const kernel *k) {
-    int64_t all = c->shared + (int64_t)k->static_shared;
-    if (c->shared >= 0 && all <= SHARED_LIMIT) return true;
-    if (c->shared < 0)
-        return launch_error("kernel %s: %lld bytes of dynamic shared memory", c->of->name,
-                            (long long)c->shared);
-    return launch_error("kernel %s: %lld bytes of shared memory a block (%lld static, %lld "
+static bool check_shared(const kernel_launch *how, const kernel *k) {
+    int64_t all = how->shared + (int64_t)k->static_shared;
+    if (how->shared >= 0 && all <= SHARED_LIMIT) return true;
+    if (how->shared < 0)
+        return launch_error(how, "kernel %s: %lld bytes of dynamic shared memory", how->name,
+                            (long long)how->shared);
+    return launch_error(how,
+                        "kernel %s: %lld bytes of shared memory a block (%lld static, %lld "
                         "dynamic), %lld more than the limit of %d",
-                        c->of->name, (long long)all, (long long)k->static_shared,
-                        (long long)c->shared, (long long)(all - SHARED_LIMIT), SHARED_LIMIT);
+                        how->name, (long long)all, (long long)k->static_shared,
+                        (long long)how->shared, (long long)(all - SHARED_LIMIT), SHARED_LIMIT);
+}
+
+bool kernel_launch_check(const kernel_launch *how, const kernel *k) {
+    return k ? check_shared(how, k) : check_launch(how);
 }
 
 /* ---- the launch ---- */
@@ -135,18 +144,18 @@ static bool match_declared(const dispatcher *d, kernel_args *k) {
 }
 
 /* The slots behind the arguments. *buffer: the print buffer, when there is one. */
-static bool add_hidden_slots(const configured *c, const kernel_entry *e, kernel_args *k,
+static bool add_hidden_slots(const kernel_launch *how, const kernel_entry *e, kernel_args *k,
                              uint64_t **buffer) {
     const kernel *of = e->typed->kernel;
     const kernel_constant *constant = of->constants;
     uint32_t given = k->nslots;
     if (of->nparameters > MAX_SLOTS) {
-        PyErr_Format(PyExc_RuntimeError, "kernel %s: too many constant arrays", c->of->name);
+        PyErr_Format(PyExc_RuntimeError, "kernel %s: too many constant arrays", how->name);
         return false;
     }
     for (uint32_t i = given; i < of->nparameters; i++) {
         kernel_role role = of->parameters[i].role;
-        if (role == KERNEL_SHARED_BYTES) k->slots[k->nslots++] = (uint64_t)c->shared;
+        if (role == KERNEL_SHARED_BYTES) k->slots[k->nslots++] = (uint64_t)how->shared;
         if (role == KERNEL_CONSTANT) {
             if (!kernel_stage_constant(k, constant++, &k->slots[k->nslots++])) return false;
         }
@@ -160,43 +169,37 @@ static bool add_hidden_slots(const configured *c, const kernel_entry *e, kernel_
     PyErr_Format(
         PyExc_RuntimeError,
         "kernel %s: %u slots for %u parameters; this is a defect of simt: please report it",
-        c->of->name, k->nslots, of->nparameters);
+        how->name, k->nslots, of->nparameters);
     return false;
 }
 
-/* A stream object stands for a stream of its own. */
-static bool has_stream(const configured *c) {
-    return c->stream && c->stream != Py_None && !PyLong_Check(c->stream);
-}
-
 /* Not while array operations, or other kernels of the default stream, use the same arrays. */
-static simt_status launch_in_order(const configured *c, const kernel_entry *e, kernel_args *k,
+static simt_status launch_in_order(const kernel_launch *how, const kernel_entry *e, kernel_args *k,
                                    code_fault *fault) {
     storage *stores[MAX_LAUNCH_ARRAYS];
     int n = (int)k->narrays;
-    bool stream = has_stream(c);
-    uint32_t grid[3] = {(uint32_t)c->grid[0], (uint32_t)c->grid[1], (uint32_t)c->grid[2]};
+    uint32_t grid[3] = {(uint32_t)how->grid[0], (uint32_t)how->grid[1], (uint32_t)how->grid[2]};
     for (int i = 0; i < n; i++) stores[i] = k->arrays[i].store;
-    simt_status status = order_begin(stores, n, stream);
+    simt_status status = order_begin(stores, n, how->stream);
     if (status != SIMT_OK) return status;
     Py_BEGIN_ALLOW_THREADS status =
-        runtime_launch(e->code, grid, k->slots, (size_t)c->shared, fault);
-    Py_END_ALLOW_THREADS order_end(stores, n, stream);
+        runtime_launch(e->code, grid, k->slots, (size_t)how->shared, fault);
+    Py_END_ALLOW_THREADS order_end(stores, n, how->stream);
     simt_status finished = kernel_args_finish(k, e->typed->kernel->writes);
     return status != SIMT_OK ? status : finished;
 }
 
-static bool run(const configured *c, const kernel_entry *e, kernel_args *k,
-                const kernel_names *names) {
+bool kernel_launch_run(const kernel_launch *how, const kernel_entry *e, kernel_args *k,
+                       const kernel_names *names) {
     uint64_t *buffer = NULL;
-    bool ok = add_hidden_slots(c, e, k, &buffer);
+    bool ok = add_hidden_slots(how, e, k, &buffer);
     if (ok) {
         code_fault fault;
-        simt_status status = launch_in_order(c, e, k, &fault);
+        simt_status status = launch_in_order(how, e, k, &fault);
         ok = status == SIMT_OK || (kernel_raise(), false);
         if (ok && fault.set) {
             report_launch of = {e->typed->kernel, e->code->code, names->kernel,
-                                k->slots,         c->grid,       e->block};
+                                k->slots,         how->grid,     e->block};
             kernel_raise_fault(&of, &fault);
             ok = false;
         }
@@ -227,7 +230,7 @@ static bool warn(const char *format, long long n) {
 static bool is_host_array(PyObject *o) { return strcmp(Py_TYPE(o)->tp_name, "numpy.ndarray") == 0; }
 
 static bool warn_of_launch(const configured *c, PyObject *const *args, Py_ssize_t n) {
-    int64_t blocks = c->grid[0] * c->grid[1] * c->grid[2];
+    int64_t blocks = c->how.grid[0] * c->how.grid[1] * c->how.grid[2];
     if ((warnings_on & 1) && blocks < 2 * runtime_device(array_runtime())->nthreads &&
         !warn("Grid size %lld will likely result in GPU under-utilization due to low occupancy.",
               (long long)blocks))
@@ -250,19 +253,21 @@ static bool launch(const configured *c, PyObject *const *args, Py_ssize_t n) {
     dispatcher *d = c->of;
     kernel_args k;
     kernel_names names = {d->name, d->function};
-    if (!check_launch(c) || !check_count(d, n) || !binding_start() ||
+    if (!kernel_launch_check(&c->how, NULL) || !check_count(d, n) || !binding_start() ||
         (warnings_on && !warn_of_launch(c, args, n)) || !kernel_args_walk(&k, &names, args, n))
         return kernel_add_definition(d->function, d->name);
     bool ok = true;
     for (; n < d->nparameters; n++) k.signature[k.nsignature++] = PY_SIG_DEFAULT;
-    uint32_t block[3] = {(uint32_t)c->block[0], (uint32_t)c->block[1], (uint32_t)c->block[2]};
+    const int64_t *size = c->how.block;
+    uint32_t block[3] = {(uint32_t)size[0], (uint32_t)size[1], (uint32_t)size[2]};
     if (d->declared) ok = match_declared(d, &k);
     kernel_entry *e = ok ? kernel_entries_get(&d->entries, d->function, &d->compile, k.signature,
                                               k.nsignature, block)
                          : NULL;
-    ok = e && check_shared(c, e->typed->kernel) &&
+    ok = e && kernel_launch_check(&c->how, e->typed->kernel) &&
          kernel_args_prepare(&k, &names, e->typed->kernel->writes);
-    ok = ok ? run(c, e, &k, &names) : kernel_add_definition(d->function, d->name);
+    ok = ok ? kernel_launch_run(&c->how, e, &k, &names)
+            : kernel_add_definition(d->function, d->name);
     kernel_entry_unref(e);
     kernel_args_release(&k);
     return ok;
@@ -300,7 +305,7 @@ static configured *new_configured(dispatcher *d) {
     c->call = configured_call;
     c->of = (dispatcher *)Py_NewRef(d);
     c->stream = NULL;
-    c->shared = 0;
+    c->how = (kernel_launch){.name = d->name, .most_threads = d->most_threads};
     PyObject_GC_Track(c);
     return c;
 }
@@ -343,8 +348,7 @@ static bool dimension(PyObject *o, PyObject *item, const char *name, int64_t *ou
     return binding_forgive() && dimension_error(name, o, item);
 }
 
-/* An integer or up to three. */
-static bool dimensions(PyObject *o, const char *name, int64_t out[3]) {
+bool kernel_dimensions(PyObject *o, const char *name, int64_t out[3]) {
     out[0] = out[1] = out[2] = 1;
     bool list = PyList_Check(o);
     if (!list && !PyTuple_Check(o)) return dimension(o, o, name, &out[0]);
@@ -375,10 +379,11 @@ PyObject *kernel_configure(PyObject *self, PyObject *key) {
     }
     configured *c = new_configured(d);
     if (!c) return NULL;
-    bool ok = dimensions(PyTuple_GET_ITEM(key, 0), "griddim", c->grid) &&
-              dimensions(PyTuple_GET_ITEM(key, 1), "blockdim", c->block);
+    bool ok = kernel_dimensions(PyTuple_GET_ITEM(key, 0), "griddim", c->how.grid) &&
+              kernel_dimensions(PyTuple_GET_ITEM(key, 1), "blockdim", c->how.block);
     if (ok && n > 2) c->stream = Py_NewRef(PyTuple_GET_ITEM(key, 2));
-    if (ok && n > 3) ok = binding_to_int64(PyTuple_GET_ITEM(key, 3), &c->shared);
+    c->how.stream = c->stream && c->stream != Py_None && !PyLong_Check(c->stream);
+    if (ok && n > 3) ok = binding_to_int64(PyTuple_GET_ITEM(key, 3), &c->how.shared);
     if (!ok) Py_CLEAR(c);
     return (PyObject *)c;
 }
@@ -387,9 +392,9 @@ static PyObject *configured_repr(PyObject *self) {
     configured *c = (configured *)self;
     return PyUnicode_FromFormat("<launch of kernel %s, grid (%lld, %lld, %lld), block (%lld, %lld, "
                                 "%lld)>",
-                                c->of->name, (long long)c->grid[0], (long long)c->grid[1],
-                                (long long)c->grid[2], (long long)c->block[0],
-                                (long long)c->block[1], (long long)c->block[2]);
+                                c->of->name, (long long)c->how.grid[0], (long long)c->how.grid[1],
+                                (long long)c->how.grid[2], (long long)c->how.block[0],
+                                (long long)c->how.block[1], (long long)c->how.block[2]);
 }
 
 static PyTypeObject configured_type = {

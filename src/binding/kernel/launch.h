@@ -2,7 +2,7 @@
 #ifndef SIMT_BINDING_KERNEL_LAUNCH_H
 #define SIMT_BINDING_KERNEL_LAUNCH_H
 
-#include "binding/kernel/kernel.h"
+#include "binding/kernel/entries.h"
 #include "kernel/report.h"
 
 enum { MAX_SIGNATURE_BYTES = 2048, MAX_SLOTS = 640, MAX_LAUNCH_ARRAYS = 64 };
@@ -36,8 +36,25 @@ typedef struct kernel_args {
 /* Who is launched, for errors. */
 typedef struct kernel_names {
     const char *kernel;
-    PyObject *function; /* for the parameters' names */
+    PyObject *function; /* for the parameters' names; NULL: it is no Python function */
 } kernel_names;
+
+/* How a kernel is launched. */
+typedef struct kernel_launch {
+    const char *name;
+    int64_t grid[3], block[3], shared; /* bytes of dynamic shared memory */
+    int64_t most_threads;              /* launch_bounds; 0: none */
+    bool stream;                       /* one of its own */
+    bool cupy;                         /* whose exceptions are raised; else numba.cuda's */
+} kernel_launch;
+
+/* An integer or up to three. */
+bool kernel_dimensions(PyObject *o, const char *name, int64_t out[3]);
+/* Without a kernel the sizes of grid and block; with it its shared memory. Raises what the driver would. */
+bool kernel_launch_check(const kernel_launch *how, const kernel *k);
+/* With arguments that are prepared: the launch, its prints, its exceptions. */
+bool kernel_launch_run(const kernel_launch *how, const kernel_entry *e, kernel_args *k,
+                       const kernel_names *names);
 
 /* Fills everything but memory (slots of addresses). Failure: an exception is set, nothing is held. */
 bool kernel_args_walk(kernel_args *k, const kernel_names *names, PyObject *const *args,

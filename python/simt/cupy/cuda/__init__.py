@@ -221,6 +221,17 @@ class _Runtime:
 runtime = _Runtime()
 
 
+class _DriverError(RuntimeError):
+    """A launch that the driver refuses: CUDADriverError."""
+
+    def __init__(self, status, text):
+        self.status = status
+        super().__init__(f"CUDA_ERROR_INVALID_VALUE: {text}")
+
+
+_DriverError.__name__ = _DriverError.__qualname__ = "CUDADriverError"
+
+
 class MemoryPool:
     """The allocator's cache, by CuPy's names."""
 
@@ -256,4 +267,4 @@ get_default_pinned_memory_pool = get_default_memory_pool
 _core._absent(Stream, "cupy.cuda.Stream")
 _core._absent(Event, "cupy.cuda.Event")
 _core._absent(Device, "cupy.cuda.Device")
-__getattr__, __dir__ = _module_hooks(globals(), lazy=("device",))
+__getattr__, __dir__ = _module_hooks(globals(), lazy=("compiler", "device"))
