@@ -1,4 +1,4 @@
-"""Random programs: our CUDA C against g++ (wrapping integers, no contraction), and what nvcc takes."""
+"""Random programs: our CUDA C against g++ (integers that wrap, no contraction); what nvcc takes."""
 
 import ctypes
 import os
