@@ -2,8 +2,8 @@
 the standard (with wrapping integers), whichever order operands are evaluated in."""
 
 INTS = [
-    "char", "signed char", "unsigned char", "short", "unsigned short", "int", "unsigned", "long long",
-    "unsigned long long", "bool",
+    "char", "signed char", "unsigned char", "short", "unsigned short", "int", "unsigned",
+    "long long", "unsigned long long", "bool",
 ]  # fmt: skip
 FLOATS = ["float", "double"]
 COMPARE = ["<", ">", "<=", ">=", "==", "!="]
