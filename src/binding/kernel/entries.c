@@ -90,11 +90,13 @@ bool kernel_entries_declare(kernel_entries *all, PyObject *function, const py_op
 
 bool kernel_entries_keep(kernel_entries *all, kernel *k) {
     kernel_typed *t = kernel_settle(k) ? heap_zeroed(1, sizeof *t) : NULL;
-    if (!t) {
+    if (!t || !(t->signature = heap_zeroed(1, 1))) {
+        heap_free(t);
         kernel_free(k);
         return PyErr_NoMemory(), false;
     }
-    *t = (kernel_typed){.refs = 1, .kernel = k};
+    t->refs = 1;
+    t->kernel = k;
     all->declared = t;
     return true;
 }
