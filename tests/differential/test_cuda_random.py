@@ -18,13 +18,14 @@ from cuda_programs import PROGRAMS
 THREADS = 70
 X = np.array([5, -3, 0, 127, 128, -1000, 65536, 2**31 - 1], np.int32)
 FLAGS = "-x c++ -std=c++17 -O1 -fwrapv -ffp-contract=off -w -shared -fPIC".split()
+CLEAN = {k: v for k, v in os.environ.items() if k != "LD_PRELOAD"}  # of a sanitizer
 NVCC = shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
 
 
 def by_gcc(host, folder):
     source, library = folder / "f.cc", folder / "f.so"
     source.write_text(host)
-    subprocess.run(["g++", *FLAGS, source, "-o", library], check=True)
+    subprocess.run(["g++", *FLAGS, source, "-o", library], check=True, env=CLEAN)
     out, real = np.zeros((THREADS, OUTS), np.int64), np.zeros((THREADS, REALS))
     call = ctypes.CDLL(str(library)).f
     call(*(ctypes.c_void_p(a.ctypes.data) for a in (X, out, real)), THREADS)
@@ -52,5 +53,6 @@ def test_nvcc_takes_what_we_take(tmp_path):
     source = tmp_path / "all.cu"
     parts = [f"namespace {name} {{\n{text}\n}}\n" for name, (text, _) in PROGRAMS.items()]
     source.write_text("#include <cassert>\n" + "".join(parts))
-    done = subprocess.run([NVCC, "-ptx", source, "-o", "/dev/null"], capture_output=True, text=True)
+    command = [NVCC, "-ptx", source, "-o", "/dev/null"]
+    done = subprocess.run(command, capture_output=True, text=True, env=CLEAN)
     assert done.returncode == 0, done.stderr
