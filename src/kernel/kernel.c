@@ -56,6 +56,8 @@ static void copy_print(arena *mem, kernel_print *p, bool *failed) {
     p->texts = copy_bytes(mem, p->texts, (p->nvalues + 1) * sizeof *p->texts, failed);
     for (uint32_t i = 0; i <= p->nvalues && !*failed; i++)
         p->texts[i] = copy_text(mem, p->texts[i], failed);
+    for (uint32_t i = 0; i < p->nvalues && !*failed; i++)
+        p->values[i].style = copy_text(mem, p->values[i].style, failed);
 }
 
 /* Its memory too: later changes of the original are not seen. *bytes grows by those of its elements. */

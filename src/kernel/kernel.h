@@ -61,6 +61,8 @@ typedef struct kernel_fault {
 typedef struct kernel_shown {
     uint8_t type;   /* dtype */
     bool with_sign; /* also of what is positive: a complex number's imaginary part */
+    const char *
+        style; /* C's, as printf has it for a long long, a double or an int as a character; or NULL */
 } kernel_shown;
 typedef struct kernel_print {
     uint32_t nvalues;

@@ -241,3 +241,61 @@ def test_odd_texts(text):
         cp.RawKernel(text, "f").compile()
     with pytest.raises(CompileException):
         cp.RawKernel("__global__ void g(int *x) { " + text, "f").compile()
+
+
+def printed(capsys, statement, grid=1, block=1, args=(), parameters=""):
+    cp.RawKernel(f"__global__ void f({parameters}) {{ {statement} }}", "f")((grid,), (block,), args)
+    return capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "arguments, text",
+    [
+        ('"hello\\n"', "hello\n"),
+        ('"%d %5d|%-5d|%05d %+d\\n", 42, 42, 42, 42, 42', "42    42|42   |00042 +42\n"),
+        ('"%u %x %X %#x %o\\n", -1, 255, 255, 255, 8', "4294967295 ff FF 0xff 10\n"),
+        ('"%ld %lld %lu %hhd %hd\\n", -5l, 1ll << 40, 7ul, 300, 70000', "-5 1099511627776 7 44 4464\n"),
+        ('"%f %.2f %8.3f|%e %g %g\\n", 1.5f, 2.0 / 3, 3.14159, 12345.678, 0.0001, 1e20',
+         "1.500000 0.67    3.142|1.234568e+04 0.0001 1e+20\n"),
+        ('"%c%c %s %%\\n", \'o\', 107, "text"', "ok text %\n"),
+        ('"%d %d\\n", (unsigned char)200, true', "200 1\n"),
+        ('"a" "b%d\\n", 1', "ab1\n"),
+    ],
+)  # fmt: skip
+def test_printf(capsys, arguments, text):
+    assert printed(capsys, f"printf({arguments});") == text
+
+
+def test_printf_of_threads(capsys):
+    text = printed(
+        capsys,
+        'if (threadIdx.x != 1) printf("block %d thread %d\\n", blockIdx.x, threadIdx.x);',
+        2,
+        3,
+    )
+    assert text == "".join(f"block {b} thread {t}\n" for b in range(2) for t in (0, 2))
+    text = printed(
+        capsys, 'printf("%d %g\\n", printf("x"), x[0]);', 1, 1, (cp.ones(1),), "const double *x"
+    )
+    assert text == "x0 1\n"
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        ('"%d"', "no argument for %d"),
+        ('"", 1', "no place for this argument"),
+        ('"%d", 1.5', "%d of double"),
+        ('"%f", 1', "%f of int"),
+        ('"%y", 1', "'%y' is none"),
+        ('"%"', "'%' is none"),
+        ("1", "must be a string"),
+        ('"%9999d", 1', "is none of its conversions"),
+        ('"%.9999f", 1.0', "is none of its conversions"),
+        ('"%s", (const char *)0', "not in simt yet"),
+    ],
+)
+def test_printf_errors(arguments, message):
+    with pytest.raises(CompileException) as caught:
+        cp.RawKernel(f"__global__ void f() {{ printf({arguments}); }}", "f").compile()
+    assert message in str(caught.value)

@@ -1,5 +1,6 @@
 /* Calls of what the language brings along, coordinates of threads, make_float4 and its kin. */
 #include "frontend/cuda/lower.h"
+#include "kernel/prints.h"
 
 #include <string.h>
 
@@ -37,7 +38,8 @@ typedef enum how {
     HOW_CAS,
     HOW_LOAD,
     HOW_ASSERT,
-    HOW_TRAP
+    HOW_TRAP,
+    HOW_PRINTF
 } how;
 
 typedef struct builtin {
@@ -164,10 +166,120 @@ static cu_expr *make_vector(cuda_unit *u, const cu_token *at, cu_expr **args, ui
     return e;
 }
 
+/* ---- printf ---- */
+
+enum { MOST_PRINTED = 32 };
+
+typedef struct printing {
+    cuda_unit *u;
+    const cu_token *at;
+    cu_expr **args;
+    uint32_t n, used; /* arguments */
+    strbuf text;
+    kernel_print *print;
+} printing;
+
+static void end_text(printing *p) {
+    p->print->texts[p->print->nvalues] = arena_strdup(&p->u->mem, strbuf_text(&p->text));
+    p->text.length = 0;
+    if (p->text.text != NULL) p->text.text[0] = 0;
+}
+
+static cu_expr *next_argument(printing *p, const char *of, int length) {
+    if (p->used == p->n) cu_fail(p->u, p->at, "printf: there is no argument for %.*s", length, of);
+    return cu_rvalue(p->u, p->args[p->used++]);
+}
+
+static void add_value(printing *p, cu_expr *e, const cu_type *as, const char *style) {
+    if (p->print->nvalues == MOST_PRINTED)
+        cu_fail(p->u, p->at, "printf of more than %d values", MOST_PRINTED);
+    end_text(p);
+    p->args[p->print->nvalues] = cu_cast(p->u, e, as);
+    p->print->values[p->print->nvalues++] = (kernel_shown){.type = DT_I64, .style = style};
+}
+
+/* The type that an integer is shown as: what h, l, ll and the letter say. */
+static const cu_type *shown_type(cuda_unit *u, const char *size, size_t n, bool no_sign) {
+    bool half = n == 1 && *size == 'h', quarter = n == 2 && *size == 'h';
+    cu_kind kind = quarter ? CU_SCHAR : half ? CU_SHORT : n > 0 ? CU_LLONG : CU_INT;
+    return cu_basic(u, no_sign ? (cu_kind)(kind + 1) : kind);
+}
+
+/* From % on; returns behind it. */
+static const char *add_style(printing *p, const char *f) {
+    const char *begin = f++;
+    f += strspn(f, "-+ #0");
+    size_t wide = strspn(f, "0123456789"), exact = 0;
+    f += wide;
+    if (*f == '.') f += 1 + (exact = strspn(f + 1, "0123456789"));
+    const char *size = f;
+    f += strspn(f, "hlLjzt");
+    char how = *f++;
+    int length = (int)(f - begin), before = (int)(size - begin);
+    if (how == 0 || wide > 3 || exact > 3 || before > 12 ||
+        strchr("diuxXocfFeEgGaAsp", how) == NULL)
+        cu_fail(p->u, p->at, "printf: '%.*s' is none of its conversions",
+                how == 0 ? length - 1 : length, begin);
+    cu_expr *e = next_argument(p, begin, length);
+    arena *mem = &p->u->mem;
+    if (how == 's') {
+        if (e->text == NULL || before > 1)
+            cu_not_yet(p->u, e->at, "%s of anything but a string itself");
+        strbuf_puts(&p->text, e->text);
+    } else if (strchr("fFeEgGaA", how) != NULL) {
+        if (!cu_is_float(e->type))
+            cu_fail(p->u, e->at, "printf: %.*s of %s", length, begin, cu_type_text(p->u, e->type));
+        add_value(p, e, cu_basic(p->u, CU_DOUBLE), arena_printf(mem, "%.*s%c", before, begin, how));
+    } else if (how == 'p') {
+        if (!cu_is_pointer(e->type))
+            cu_fail(p->u, e->at, "printf: %%p of %s", cu_type_text(p->u, e->type));
+        strbuf_puts(&p->text, "0x");
+        add_value(p, e, cu_basic(p->u, CU_ULONG), "%llx");
+    } else {
+        if (!cu_is_integer(e->type))
+            cu_fail(p->u, e->at, "printf: %.*s of %s", length, begin, cu_type_text(p->u, e->type));
+        const cu_type *as =
+            shown_type(p->u, size, (size_t)(f - 1 - size), strchr("uxXo", how) != NULL);
+        add_value(p, e, as,
+                  arena_printf(mem, how == 'c' ? "%.*s%c" : "%.*sll%c", before, begin, how));
+    }
+    return f;
+}
+
+static cu_expr *call_printf(cuda_unit *u, uint32_t number, const cu_token *at, cu_expr **args,
+                            uint32_t n) {
+    const char *f = n > 0 ? args[0]->text : NULL;
+    if (f == NULL) cu_fail(u, at, "printf: its format must be a string");
+    printing p = {.u = u, .at = at, .args = args + 1, .n = n - 1, .print = CU_NEW(u, kernel_print)};
+    p.print->texts = CU_ARRAY(u, const char *, MOST_PRINTED + 1);
+    p.print->values = CU_ARRAY(u, kernel_shown, MOST_PRINTED);
+    strbuf_init_in(&p.text, &u->mem);
+    while (*f != 0) {
+        bool two = f[0] == '%' && f[1] == '%';
+        if (*f == '%' && !two) {
+            f = add_style(&p, f);
+            continue;
+        }
+        strbuf_add(&p.text, f, 1);
+        f += 1 + two;
+    }
+    end_text(&p);
+    if (p.used < p.n)
+        cu_fail(u, args[p.used + 1]->at, "printf: the format has no place for this argument");
+    u->prints = true;
+    cu_expr *e = cu_new_expr(u, EX_BUILTIN, at, cu_basic(u, CU_INT));
+    e->op = number;
+    e->list = args + 1;
+    e->count = p.print->nvalues;
+    e->print = p.print;
+    return e;
+}
+
 cu_expr *cu_call_builtin(cuda_unit *u, uint32_t number, const cu_token *at, cu_expr **args,
                          uint32_t n) {
     if (number == COUNT) return make_vector(u, at, args, n);
     const builtin *b = &builtins[number];
+    if (b->how == HOW_PRINTF) return call_printf(u, number, at, args, n);
     if (b->how == HOW_SYNCWARP && n == 1)
         n = 0, args[0] = cu_convert(u, args[0], cu_basic(u, CU_UINT), "the mask");
     else if (b->how == HOW_SYNCWARP && n == 0)
@@ -323,6 +435,28 @@ static ir_value *build_assert(emit *m, bool always) {
     return NULL;
 }
 
+static ir_value *word_of(cu_low *l, cu_expr *e) {
+    ir_value *v = cu_lower_one(l, e);
+    if (v->type == IR_F64) return ir_cast(&l->b, IR_BITCAST, IR_I64, v);
+    return v->type == IR_I64
+               ? v
+               : ir_cast(&l->b, cu_is_unsigned(e->type) ? IR_ZEXT : IR_SEXT, IR_I64, v);
+}
+
+static cu_value build_printf(cu_low *l, const cu_expr *e) {
+    enum { MOST_FORMATS = 256 };
+    kernel *k = l->k;
+    ir_value *words[MOST_PRINTED];
+    for (uint32_t i = 0; i < e->count; i++) words[i] = word_of(l, e->list[i]);
+    if (k->nprints == MOST_FORMATS)
+        cu_fail(l->u, e->at, "more than %d calls of printf", MOST_FORMATS);
+    if (k->prints == NULL) k->prints = ARENA_ARRAY(l->mem, kernel_print, MOST_FORMATS);
+    k->prints[k->nprints] = *e->print;
+    cu_at(l, e->at);
+    print_emit(&l->b, l->print_buffer, k->nprints++, words, e->count);
+    return cu_one(l, e->type, ir_const_int(&l->b, IR_I32, e->count));
+}
+
 /* ---- memory ---- */
 
 typedef struct atomic {
@@ -415,6 +549,7 @@ cu_value cu_lower_builtin(cu_low *l, cu_expr *e) {
     how h = m.of->how;
     if (h == HOW_ATOMIC || h == HOW_ATOMIC_SUB || h == HOW_CAS)
         return cu_one(l, e->type, build_atomic_call(&m));
+    if (h == HOW_PRINTF) return build_printf(l, e);
     if (h == HOW_LOAD) {
         cu_place p = pointed(l, e->list[0], e->at);
         return cu_read(l, &p);

@@ -327,7 +327,7 @@ static void add_slot(cu_low *l, ir_type type, kernel_role role, const char *name
 }
 
 static void add_parameters(cu_low *l, const cu_function *f) {
-    l->slots = ARENA_ARRAY(l->mem, kernel_parameter, 2 * (size_t)f->nparameters + 2);
+    l->slots = ARENA_ARRAY(l->mem, kernel_parameter, 2 * (size_t)f->nparameters + 3);
     for (uint32_t i = 0; i < f->nparameters; i++) {
         const cu_variable *v = f->parameters[i];
         const char *name = v->name != NULL ? v->name->text : "";
@@ -341,7 +341,9 @@ static void add_parameters(cu_low *l, const cu_function *f) {
                  pointer ? KERNEL_POINTER : KERNEL_VALUE, name, (int32_t)i);
         if (pointer) add_slot(l, IR_I64, KERNEL_SIZE, NULL, (int32_t)i);
     }
+    uint32_t hidden = l->nslots;
     add_slot(l, IR_I64, KERNEL_SHARED_BYTES, NULL, -1);
+    if (l->u->prints) add_slot(l, IR_PTR_GLOBAL, KERNEL_PRINT_BUFFER, "print_buffer", -1);
     ir_type *types = ARENA_ARRAY(l->mem, ir_type, l->nslots);
     const char **names = ARENA_ARRAY(l->mem, const char *, l->nslots);
     for (uint32_t i = 0; i < l->nslots; i++)
@@ -350,7 +352,8 @@ static void add_parameters(cu_low *l, const cu_function *f) {
     for (uint32_t i = 0; i < l->nslots; i++)
         values[i].is_size =
             l->slots[i].role == KERNEL_SIZE || l->slots[i].role == KERNEL_SHARED_BYTES;
-    l->shared_bytes = &values[l->nslots - 1];
+    l->shared_bytes = &values[hidden];
+    l->print_buffer = &values[hidden + 1];
 }
 
 static void begin_parameter(cu_low *l, cu_variable *v, ir_value *value, ir_value *size,
@@ -501,7 +504,9 @@ static simt_status lower(void *context) {
     r->u->depth = 0;
     ir_func_free(r->k->func);
     r->k->func = NULL;
-    r->k->nfaults = 0;
+    r->k->nfaults = r->k->nprints = 0;
+    r->k->faults = NULL;
+    r->k->prints = NULL;
     r->k->local = r->k->static_shared = 0;
     r->low = ARENA_NEW(&r->k->mem, cu_low);
     *r->low = (cu_low){.u = r->u, .k = r->k, .mem = &r->k->mem, .stamp = ++stamps};

@@ -57,7 +57,7 @@ typedef struct cu_low {
     kernel_parameter *slots;
     uint32_t nslots, fault_capacity;
     const cu_origin *null;
-    ir_value *shared_bytes;
+    ir_value *shared_bytes, *print_buffer;
     bool again;
 } cu_low;
 

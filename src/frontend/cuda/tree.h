@@ -187,7 +187,8 @@ struct cu_expr {
     cu_function *function;
     cu_expr **list; /* arguments, items */
     uint32_t count;
-    const char *text; /* BUILTIN: printf's format, assert's text */
+    const char *text;    /* NULL: of a string, its characters */
+    kernel_print *print; /* BUILTIN: printf's format */
 };
 
 /* ---- statements ---- */

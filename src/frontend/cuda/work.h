@@ -71,6 +71,7 @@ struct cuda_unit {
     uint32_t at;              /* the next one */
     uint32_t depth;           /* of what the parser is inside of */
     uint32_t loops, switches; /* of the function that it is inside of */
+    bool prints;              /* printf is called somewhere */
     struct cu_scope *scope;   /* declare.c */
     struct cu_function *functions, **last_function;
     struct cu_function *inside; /* being parsed */

@@ -1,5 +1,6 @@
 /* Python's built-in functions on kernel values. */
 #include "frontend/python/intrinsics.h"
+#include "kernel/prints.h"
 
 #include "base/strbuf.h"
 
@@ -231,7 +232,7 @@ bool builtin_enumerate(py_ctx *c, py_call *x, py_val *out) {
 
 /* ---- print ---- */
 
-enum { MOST_PRINT_VALUES = 32, PRINT_HEADER = 16 };
+enum { MOST_PRINT_VALUES = 32 };
 
 typedef struct print_work {
     strbuf text;
@@ -299,7 +300,7 @@ static bool print_value(py_ctx *c, py_call *x, print_work *w, const py_val *of) 
         end_text(c, w);
         uint32_t k = w->format.nvalues++;
         w->types[k] = py_scalar_part(s);
-        w->format.values[k] = (kernel_shown){(uint8_t)py_scalar_dtype(w->types[k]), i == 1};
+        w->format.values[k] = (kernel_shown){(uint8_t)py_scalar_dtype(w->types[k]), i == 1, NULL};
         w->values[k] = py_slot(v, (int)i);
     }
     if (n == 2) strbuf_puts(&w->text, "j)");
@@ -315,41 +316,11 @@ static ir_value *to_word(py_ctx *c, ir_value *v, py_scalar s) {
     return py_emit_cast(c, py_scalar_is_signed(s) ? IR_SEXT : IR_ZEXT, IR_I64, v);
 }
 
-static ir_value *flat(py_ctx *c, ir_special first, ir_special size) {
-    ir_value *r = NULL;
-    for (int i = 2; i >= 0; i--) {
-        ir_value *v = py_emit_cast(c, IR_ZEXT, IR_I64, py_emit_special(c, first + i));
-        ir_value *n = py_emit_cast(c, IR_ZEXT, IR_I64, py_emit_special(c, size + i));
-        r = r == NULL ? v : py_emit_binary(c, IR_ADD, py_emit_binary(c, IR_MUL, r, n), v);
-    }
-    return r;
-}
-
-/* Takes a place in the buffer and writes the record where it fits (kernel/kernel.h). */
 static void emit_record(py_ctx *c, print_work *w, uint32_t number) {
-    ir_value *buffer = c->print_buffer;
-    int64_t bytes = PRINT_HEADER + 8 * (int64_t)w->format.nvalues;
-    ir_value *at = ir_atomic(&c->b, IR_ATOMIC_ADD, buffer, py_emit_int(c, IR_I64, bytes), NULL,
-                             IR_MEM(IR_RELAXED, IR_SCOPE_DEVICE));
-    ir_value *capacity =
-        py_emit_load(c, IR_I64, py_emit_ptradd(c, buffer, py_emit_int(c, IR_I64, 8)));
-    ir_value *end = py_emit_binary(c, IR_ADD, at, py_emit_int(c, IR_I64, bytes));
-    py_if i = py_begin_if(c, py_emit_binary(c, IR_LE_U, end, capacity), NULL, 0);
-    ir_value *p =
-        py_emit_ptradd(c, buffer, py_emit_binary(c, IR_ADD, at, py_emit_int(c, IR_I64, 16)));
-    ir_value *thread = flat(c, IR_TID_X, IR_NTID_X);
-    ir_value *head =
-        py_emit_binary(c, IR_OR, py_emit_binary(c, IR_SHL, thread, py_emit_int(c, IR_I64, 32)),
-                       py_emit_int(c, IR_I64, number));
-    py_emit_store(c, p, head);
-    py_emit_store(c, py_emit_ptradd(c, p, py_emit_int(c, IR_I64, 8)),
-                  flat(c, IR_CTAID_X, IR_NCTAID_X));
+    ir_value *words[MOST_PRINT_VALUES];
     for (uint32_t k = 0; k < w->format.nvalues; k++)
-        py_emit_store(c,
-                      py_emit_ptradd(c, p, py_emit_int(c, IR_I64, PRINT_HEADER + 8 * (int64_t)k)),
-                      to_word(c, w->values[k], w->types[k]));
-    py_else(c, &i, NULL, 0);
-    py_end_if(c, &i, NULL, 0, NULL);
+        words[k] = to_word(c, w->values[k], w->types[k]);
+    print_emit(&c->b, c->print_buffer, number, words, w->format.nvalues);
 }
 
 static const char *text_option(py_call *x, const char *name, const char *otherwise) {
