@@ -38,10 +38,8 @@ _NEAREST = {
     },
     ("numba.cuda", "compile_ptx_for_current_device"): "the kernel's inspect_asm()",
     ("numba.cuda", "declare_device"): "numba.cuda.jit(device=True)",
-    ("cupy", "RawKernel"): "numba.cuda.jit",
-    ("cupy", "RawModule"): "numba.cuda.jit",
-    ("cupy", "ElementwiseKernel"): "numba.vectorize",
-    ("cupy", "ReductionKernel"): "numba.cuda.reduce",
+    ("cupy", "ElementwiseKernel"): "cupy.RawKernel",
+    ("cupy", "ReductionKernel"): "cupy.RawKernel",
 }
 
 
