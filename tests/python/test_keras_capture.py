@@ -300,7 +300,6 @@ def test_a_value_read_from_a_variable_stays_while_steps_are_replayed():
 def test_what_looks_at_values_runs_in_python_and_says_why():
     code = """
 import simt.keras, keras, numpy as np
-keras.utils.set_random_seed(1)
 class Looks(keras.Model):
     def __init__(self):
         super().__init__()
@@ -309,6 +308,7 @@ class Looks(keras.Model):
         if float(x[0, 0]) > 100:
             return x
         return self.out(x)
+keras.utils.set_random_seed(1)
 model = Looks()
 model.compile("sgd", "mse")
 x = np.ones((8, 3), "f4")
@@ -316,7 +316,8 @@ losses = [
     model.fit(x, x[:, :1], batch_size=4, verbose=0).history["loss"][0] for _ in range(4)
 ]
 weight = float(np.array(model.out.kernel).sum())
-print(all(isinstance(s, int) for s in model.train_function.steps.known.values()), losses[-1] < losses[0])
+steps = model.train_function.steps.known.values()
+print(all(isinstance(s, int) for s in steps), losses[-1] < losses[0])
 """
     done = subprocess.run(
         [sys.executable, "-c", code],
