@@ -72,7 +72,7 @@ static PyObject *end_on(PyObject *inputs, PyObject *variables, PyObject *outputs
     parts.inputs = room;
     parts.variables = (capture_variable *)(void *)pairs;
     parts.outputs = results;
-    array_capture *c;
+    array_capture *c = NULL;
     return binding_ok(IN_SECTION(capture_end(&parts, &c))) ? wrap_capture(c, &parts) : NULL;
 }
 

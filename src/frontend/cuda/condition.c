@@ -83,7 +83,7 @@ static int64_t apply(condition *c, uint32_t punct, int64_t a, int64_t b) {
     case CU_P2('<', '='): return a <= b;
     case CU_P2('>', '='): return a >= b;
     case CU_P2('<', '<'): return y < 64 ? (int64_t)(x << y) : 0;
-    case CU_P2('>', '>'): return y < 64 ? a >> y : a < 0 ? -1 : 0;
+    case CU_P2('>', '>'): return y < 63 ? a >> y : a < 0 ? -1 : 0;
     case '+': return (int64_t)(x + y);
     case '-': return (int64_t)(x - y);
     case '*': return (int64_t)(x * y);

@@ -541,7 +541,7 @@ simt_status cuda_unit_kernel(cuda_unit *u, const char *name, kernel **out,
     kernel *k = kernel_new();
     if (k == NULL) return status_fail(SIMT_ERR_MEMORY, "kernel %s: out of memory", name);
     request r = {.u = u, .f = f, .k = k};
-    simt_status status;
+    simt_status status = SIMT_OK;
     do {
         r.low = NULL;
         status = arena_run(lower, &r);

@@ -96,14 +96,14 @@ static cu_expr *parse_items(cuda_unit *u, const cu_type **type, bool braced) {
     uint64_t most = t->kind == CU_ARRAY ? t->count > 0 ? t->count : UINT32_MAX : UINT32_MAX;
     uint32_t capacity = 0;
     const cu_field *f = t->plain->fields;
-    while (!cu_sees(u, '}') && e->count < most && (t->kind == CU_ARRAY || f != NULL)) {
+    while (!cu_sees(u, '}') && e->count < most && (f != NULL || t->kind == CU_ARRAY)) {
         if (cu_sees(u, '.') || cu_sees(u, '[')) cu_not_yet(u, cu_now(u), "initial values by name");
         if (e->count == capacity) {
             cu_expr **grown = CU_ARRAY(u, cu_expr *, capacity = capacity * 2 + 8);
             if (e->count > 0) memcpy(grown, e->list, sizeof *grown * e->count);
             e->list = grown;
         }
-        const cu_type *of = t->kind == CU_ARRAY ? t->of : f->type;
+        const cu_type *of = f != NULL ? f->type : t->of;
         bool nested = (of->kind == CU_ARRAY || of->kind == CU_STRUCT) && !cu_sees(u, '{');
         if (nested && of->kind == CU_ARRAY)
             e->list[e->count++] = parse_items(u, &of, false);
