@@ -25,7 +25,8 @@ REMOTE_TESTS = tests/conformance $(wildcard $(addprefix tests/python/test_,$(add
     fusion grad kernel launch lessons numba odd products programs reduce save sort torch transforms)))
 SELECT = $(if $(T),$(if $(findstring /,$(T)),$(T),tests -k "$(T)"),tests)
 # The C compiler's own copy of the sanitizer's library, loaded before the (uninstrumented) Python.
-ASAN_LIB = $(shell $${CC:-cc} -print-file-name=libasan.so)
+# With the C++ library in front: a package of Python's that throws C++ exceptions ends the process without it.
+ASAN_LIB = $(shell $${CC:-cc} -print-file-name=libasan.so):$(shell $${CC:-cc} -print-file-name=libstdc++.so.6)
 
 SANITIZED = PYTHONPATH="$(CURDIR)/build-asan/python" SIMT_SANITIZE=1 LD_PRELOAD="$(ASAN_LIB)" \
     ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 \
