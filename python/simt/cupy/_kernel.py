@@ -1,7 +1,5 @@
 """Kernels in CUDA C: RawKernel and RawModule."""
 
-import hashlib
-
 from simt import _core
 
 _IGNORED = (
@@ -38,8 +36,10 @@ def _read(code, options, backend):
     from .cuda.compiler import CompileException
 
     defines = _defines(options)
-    name = f"<CUDA C {hashlib.sha256(code.encode()).hexdigest()[:8]}>"
     import linecache
+    import zlib
+
+    name = f"<CUDA C {zlib.crc32(code.encode()):08x}>"
 
     linecache.cache[name] = (len(code), None, code.splitlines(True), name)
     try:
