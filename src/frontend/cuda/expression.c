@@ -136,7 +136,7 @@ static cu_expr *parse_name(cuda_unit *u) {
     const cu_token *t = cu_take(u);
     if (t->name->keyword != KW_NONE)
         cu_fail(u, t, "an expression is expected, not %s", t->name->text);
-    cu_symbol *s = cu_find(u, t->name);
+    cu_symbol *s = t->name->symbol;
     if (cu_accept(u, '(')) {
         if (s != NULL && s->kind != SYM_FUNCTION) cu_fail(u, t, "%s is no function", t->name->text);
         return parse_call(u, t, s);

@@ -30,9 +30,8 @@ static void add_target(assigned *a, const cu_expr *e) {
     if (e->kind != EX_VARIABLE) return;
     const cu_variable *v = e->variable;
     if (v->live != a->l->stamp || v->memory != NULL || v->slots == NULL) return;
-    for (uint32_t i = leaf; i < leaf + t->plain->leaves; i++)
-        for (uint32_t part = 0; part < (v->slots[i].merged ? 3u : 1u); part++)
-            add_number(a, v->slots[i].number + part);
+    uint32_t *numbers, n = cu_slot_numbers(a->l, v, leaf, t->plain->leaves, &numbers);
+    for (uint32_t i = 0; i < n; i++) add_number(a, numbers[i]);
 }
 
 static void add_expr(assigned *a, const cu_expr *e) {
@@ -67,20 +66,20 @@ vars_label cu_carry(cu_low *l, const cu_stmt *s, const cu_expr *e, const cu_expr
 
 /* ---- statements ---- */
 
+/* Its first value, whatever its qualifiers. */
+static void write_first(cu_low *l, cu_variable *v, const cu_token *at, const cu_value *value) {
+    cu_place p = cu_variable_place(l, v, at);
+    p.type = v->type->plain;
+    cu_write(l, &p, value);
+}
+
 static void declare(cu_low *l, const cu_stmt *s) {
     cu_variable *v = s->variable;
     if (v->storage == CU_SHARED || v->storage == CU_DYNAMIC_SHARED) return; /* at its first use */
     cu_begin_variable(l, v);
     if (v->init == NULL) return;
     cu_value value = cu_lower(l, v->init);
-    cu_place p = {
-        .type = cu_qualified(l->u, v->type->plain, false, false), .variable = v, .at = s->at};
-    if (v->memory != NULL) {
-        p.variable = NULL;
-        p.origin = v->memory;
-        p.offset = cu_int(l, 0);
-    }
-    cu_write(l, &p, &value);
+    write_first(l, v, s->at, &value);
 }
 
 static void lower_if(cu_low *l, cu_stmt *s) {
@@ -274,13 +273,7 @@ static void give_arguments(cu_low *l, const cu_expr *e) {
     for (uint32_t i = 0; i < e->count; i++) {
         cu_variable *v = f->parameters[i];
         cu_begin_variable(l, v);
-        cu_place p = {.type = v->type->plain, .variable = v, .at = e->at};
-        if (v->memory != NULL) {
-            p.variable = NULL;
-            p.origin = v->memory;
-            p.offset = cu_int(l, 0);
-        }
-        cu_write(l, &p, &values[i]);
+        write_first(l, v, e->at, &values[i]);
     }
 }
 
@@ -290,11 +283,9 @@ cu_value cu_lower_call(cu_low *l, cu_expr *e) {
     give_arguments(l, e);
     cu_variable *value = result_of(l, f);
     cu_low outer = *l;
-    assigned a = {.l = l};
-    for (uint32_t i = 0; value != NULL && i < value->type->leaves; i++)
-        for (uint32_t part = 0; part < (value->slots[i].merged ? 3u : 1u); part++)
-            add_number(&a, value->slots[i].number + part);
-    vars_label end = vars_carry(a.numbers, a.count);
+    uint32_t *numbers = NULL, n = 0;
+    if (value != NULL) n = cu_slot_numbers(l, value, 0, value->type->leaves, &numbers);
+    vars_label end = vars_carry(numbers, n);
     cu_at(l, e->at);
     vars_begin_block(&l->vars, &end);
     l->call = ir_func_add_call(l->k->func, f->name->text, l->u->file, l->b.pos);
@@ -373,9 +364,7 @@ static void begin_parameter(cu_low *l, cu_variable *v, ir_value *value, ir_value
         given = cu_one(l, v->type, value);
     }
     cu_begin_variable(l, v);
-    cu_place p = {.type = v->type->plain, .variable = v, .at = v->at};
-    if (v->memory != NULL) p.variable = NULL, p.origin = v->memory, p.offset = cu_int(l, 0);
-    cu_write(l, &p, &given);
+    write_first(l, v, v->at, &given);
 }
 
 static void begin_parameters(cu_low *l, cu_function *f) {

@@ -76,6 +76,11 @@ const cu_origin *cu_choose_origin(cu_low *l, ir_value *first, const cu_origin *a
 /* The variable gets its place. */
 void cu_begin_variable(cu_low *l, cu_variable *v);
 cu_place cu_place_of(cu_low *l, cu_expr *e);
+/* Of a variable that has a place, to be read or to get its first value. */
+cu_place cu_variable_place(cu_low *l, cu_variable *v, const cu_token *at);
+/* The numbers (vars.h) of `count` leaves from `first` on; returns how many. */
+uint32_t cu_slot_numbers(cu_low *l, const cu_variable *v, uint32_t first, uint32_t count,
+                         uint32_t **out);
 cu_value cu_read(cu_low *l, const cu_place *p);
 void cu_write(cu_low *l, const cu_place *p, const cu_value *value);
 /* Runs `build` where the bytes are there; else a fault is reported, and *out is 0. */

@@ -183,6 +183,16 @@ void cu_begin_variable(cu_low *l, cu_variable *v) {
     v->live = l->stamp;
 }
 
+uint32_t cu_slot_numbers(cu_low *l, const cu_variable *v, uint32_t first, uint32_t count,
+                         uint32_t **out) {
+    uint32_t n = 0;
+    *out = ARENA_ARRAY(l->mem, uint32_t, 3 * (size_t)count + 1);
+    for (uint32_t i = first; i < first + count; i++)
+        for (uint32_t part = 0; part < (v->slots[i].merged ? 3u : 1u); part++)
+            (*out)[n++] = v->slots[i].number + part;
+    return n;
+}
+
 static const cu_origin *merged_origin(cu_low *l, const cu_variable *v, const cu_slot *s) {
     cu_origin *o = ARENA_NEW(l->mem, cu_origin);
     *o = (cu_origin){.base = vars_get(&l->vars, s->number + 1),
@@ -297,13 +307,16 @@ void cu_write(cu_low *l, const cu_place *p, const cu_value *value) {
 
 /* ---- places of expressions ---- */
 
+cu_place cu_variable_place(cu_low *l, cu_variable *v, const cu_token *at) {
+    if (v->memory == NULL) return (cu_place){.type = v->type, .variable = v, .at = at};
+    return (cu_place){.type = v->type, .origin = v->memory, .offset = cu_int(l, 0), .at = at};
+}
+
 static cu_place variable_place(cu_low *l, const cu_expr *e) {
     cu_variable *v = e->variable;
-    bool shared = v->storage == CU_SHARED || v->storage == CU_DYNAMIC_SHARED;
-    if (shared && v->live != l->stamp) cu_begin_variable(l, v);
-    if (v->live != l->stamp) cu_begin_variable(l, v); /* jumped over its declaration */
-    if (v->memory == NULL) return (cu_place){.type = v->type, .variable = v, .at = e->at};
-    return (cu_place){.type = v->type, .origin = v->memory, .offset = cu_int(l, 0), .at = e->at};
+    /* of the block's memory, or its declaration was jumped over */
+    if (v->live != l->stamp) cu_begin_variable(l, v);
+    return cu_variable_place(l, v, e->at);
 }
 
 static cu_place member_place(cu_low *l, const cu_expr *e) {

@@ -48,11 +48,6 @@ void cu_end_scope(cuda_unit *u) {
     u->scope = u->scope->outer;
 }
 
-cu_symbol *cu_find(cuda_unit *u, cu_name *name) {
-    (void)u;
-    return name->symbol;
-}
-
 cu_symbol *cu_in_scope(const cuda_unit *u, const cu_name *name) {
     for (cu_symbol *s = u->scope->symbols; s != NULL; s = s->next)
         if (s->name == name) return s;

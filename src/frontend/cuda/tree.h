@@ -243,7 +243,6 @@ static inline void cu_leave(cuda_unit *u) { u->depth--; }
 void cu_begin_scope(cuda_unit *u);
 void cu_end_scope(cuda_unit *u);
 cu_symbol *cu_declare(cuda_unit *u, cu_symbol_kind kind, cu_name *name, const cu_token *at);
-cu_symbol *cu_find(cuda_unit *u, cu_name *name);
 cu_symbol *cu_in_scope(const cuda_unit *u, const cu_name *name); /* not in those outside of it */
 
 void cu_parse_unit(cuda_unit *u);

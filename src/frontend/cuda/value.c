@@ -141,16 +141,6 @@ static cu_variable *temporary(cu_low *l, cu_expr *e) {
     return e->variable;
 }
 
-/* The numbers of its slots. */
-static uint32_t slot_numbers(cu_low *l, const cu_variable *v, uint32_t **out) {
-    uint32_t n = 0, leaves = v->type->plain->leaves;
-    *out = ARENA_ARRAY(l->mem, uint32_t, 3 * (size_t)leaves + 1);
-    for (uint32_t i = 0; i < leaves; i++)
-        for (uint32_t part = 0; part < (v->slots[i].merged ? 3u : 1u); part++)
-            (*out)[n++] = v->slots[i].number + part;
-    return n;
-}
-
 static cu_value select_value(cu_low *l, const cu_expr *e, ir_value *cond) {
     cu_value a = cu_lower(l, e->b), b = cu_lower(l, e->c);
     cu_at(l, e->at);
@@ -169,7 +159,7 @@ static cu_value condition(cu_low *l, cu_expr *e) {
         return select_value(l, e, cond);
     uint32_t *numbers = NULL, n = 0;
     cu_variable *v = e->type->kind != CU_VOID ? temporary(l, e) : NULL;
-    if (v != NULL) n = slot_numbers(l, v, &numbers);
+    if (v != NULL) n = cu_slot_numbers(l, v, 0, v->type->plain->leaves, &numbers);
     cu_place p = {.type = e->type, .variable = v, .at = e->at};
     vars_label end = cu_carry(l, NULL, e->b, e->c, numbers, n);
     cu_at(l, e->at);
