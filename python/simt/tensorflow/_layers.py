@@ -30,18 +30,20 @@ def _of_keras(kind):
     return kind.__module__.partition(".")[0] == "keras"
 
 
-def _layer_call(plain):
+def _giving(plain, give):
+    """A method of Keras's that gives the user what `give` makes of its result."""
+
     @functools.wraps(plain)
-    def __call__(self, *args, **kwargs):
+    def method(self, *args, **kwargs):
         user = _where.user
         _where.user = not _of_keras(type(self))
         try:
             made = plain(self, *args, **kwargs)
         finally:
             _where.user = user
-        return _with_mask(made) if user else made
+        return give(made) if user else made
 
-    return __call__
+    return method
 
 
 def _with_mask(made):
@@ -50,20 +52,6 @@ def _with_mask(made):
     if mask is not None:
         view._keras_mask = mask
     return view
-
-
-def _result(plain):
-    @functools.wraps(plain)
-    def result(self, *args, **kwargs):
-        user = _where.user
-        _where.user = not _of_keras(type(self))
-        try:
-            made = plain(self, *args, **kwargs)
-        finally:
-            _where.user = user
-        return shown(made) if user else made
-
-    return result
 
 
 def _own_methods(cls):
@@ -136,11 +124,11 @@ def _shown_function(plain):
 
 def show_tensors():
     """Done once, when tf is imported."""
-    Layer.__call__ = _layer_call(Layer.__call__)
-    Loss.__call__ = _result(Loss.__call__)
+    Layer.__call__ = _giving(Layer.__call__, _with_mask)
+    Loss.__call__ = _giving(Loss.__call__, shown)
     for kind in _kinds(Metric):
         if "result" in vars(kind):
-            kind.result = _result(kind.result)
+            kind.result = _giving(kind.result, shown)
 
     def __init_subclass__(cls, **kwargs):
         super(Layer, cls).__init_subclass__(**kwargs)
